@@ -7,14 +7,6 @@ const (
 	RejectsFile  = "rejects.parquet"
 	TimingsFile  = "timings.parquet"
 	MeasuredFile = "timings.json"
+	// PartialDir holds the segments of a run that is not finished.
+	PartialDir = ".partial"
 )
-
-// Folder is a finished run, read back whole. Rows, Readings and Rejects are in the order of the
-// messages. Measured and Timings are empty where the folder has none.
-type Folder struct {
-	Run      Run
-	Rows     []Row
-	Readings []Reading
-	Rejects  []Reject
-	Measured *Measured
-}

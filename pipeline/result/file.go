@@ -1,0 +1,284 @@
+package result
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+)
+
+const (
+	// metadataKey is where results.parquet keeps the [Run] as JSON.
+	metadataKey = "misroute"
+	// rowGroup bounds what a reader must hold at once: 64 Ki rows are some 10 MB of columns. It is
+	// counted in rows, never in bytes or in time, so that the same rows make the same file.
+	rowGroup = 64 << 10
+)
+
+// A table writes one Parquet file of T. The bytes depend on the rows and on the metadata alone.
+type table[T any] struct {
+	f    *os.File
+	w    *parquet.GenericWriter[T]
+	rows int64
+}
+
+func createTable[T any](path string) (*table[T], error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	w := parquet.NewGenericWriter[T](f,
+		parquet.CreatedBy("misroute", fmt.Sprint(SchemaVersion), ""),
+		parquet.Compression(&zstd.Codec{Level: zstd.SpeedDefault}),
+		parquet.MaxRowsPerRowGroup(rowGroup))
+	return &table[T]{f: f, w: w}, nil
+}
+
+func (t *table[T]) write(rows []T) error {
+	n, err := t.w.Write(rows)
+	t.rows += int64(n)
+	return err
+}
+
+// close finishes the file and makes it durable; the first error of write or close counts.
+func (t *table[T]) close() error {
+	return errors.Join(t.w.Close(), t.f.Sync(), t.f.Close())
+}
+
+func (t *table[T]) abandon() { t.f.Close(); os.Remove(t.f.Name()) }
+
+// writeTable writes rows to a temporary name beside path and renames it, so that path is either
+// absent or whole.
+func writeTable[T any](path string, rows []T) error {
+	tmp := path + ".tmp"
+	t, err := createTable[T](tmp)
+	if err != nil {
+		return err
+	}
+	if err := t.write(rows); err != nil {
+		t.abandon()
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := t.close(); err != nil {
+		os.Remove(tmp)
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.Rename(tmp, path)
+}
+
+// eachRow calls fn with runs of rows in file order; the slice is reused. A damaged file is an error
+// that names it, never a panic: parquet-go checks little of what it reads.
+func eachRow[T any](path string, fn func([]T) error) (meta string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: not a readable Parquet file: %v", path, p)
+		}
+	}()
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	pf, err := parquet.OpenFile(f, st.Size())
+	if err != nil {
+		return "", fmt.Errorf("%s: not a readable Parquet file: %w", path, err)
+	}
+	if err := sameColumns[T](pf); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	meta, _ = pf.Lookup(metadataKey)
+	r := parquet.NewGenericReader[T](pf)
+	defer r.Close()
+	var zero T
+	buf := make([]T, 512)
+	for {
+		// Lists are appended to what stands in the row: start from zero values.
+		for i := range buf {
+			buf[i] = zero
+		}
+		n, err := r.Read(buf)
+		if n > 0 {
+			if err := fn(buf[:n]); err != nil {
+				return meta, err
+			}
+		}
+		if err == io.EOF {
+			return meta, nil
+		}
+		if err != nil {
+			return meta, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+}
+
+// sameColumns refuses a Parquet file of another layout before the reader maps columns by name and
+// leaves the missing ones silently zero.
+func sameColumns[T any](pf *parquet.File) error {
+	var zero T
+	want := parquet.SchemaOf(zero)
+	have := map[string]bool{}
+	for _, f := range pf.Schema().Fields() {
+		have[f.Name()] = true
+	}
+	for _, f := range want.Fields() {
+		if !have[f.Name()] {
+			return fmt.Errorf("column %q is missing: not a file of a misroute run", f.Name())
+		}
+	}
+	return nil
+}
+
+func readTable[T any](path string) (rows []T, meta string, err error) {
+	meta, err = eachRow(path, func(part []T) error {
+		rows = append(rows, part...)
+		return nil
+	})
+	return rows, meta, err
+}
+
+// Folder is a finished run, read back whole. Rows, Readings and Rejects are in the order of the
+// messages. Measured is nil where the folder has no times.
+type Folder struct {
+	Dir      string // as it was given, for messages to a person; no part of the run
+	Run      Run
+	Rows     []Row
+	Readings []Reading
+	Rejects  []Reject
+	Measured *Measured
+}
+
+// ReadFolder reads the run in dir. A folder that is no finished run is an error that says what is
+// missing.
+func ReadFolder(dir string) (*Folder, error) {
+	f := &Folder{Dir: dir}
+	var err error
+	if f.Run, f.Rows, err = readResults(filepath.Join(dir, ResultsFile)); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			if _, statErr := os.Stat(filepath.Join(dir, PartialDir)); statErr == nil {
+				return nil, fmt.Errorf("%s: the run is not finished: finish it with eval --resume --out %s", dir, dir)
+			}
+			return nil, fmt.Errorf("%s: no run here: %s is missing", dir, ResultsFile)
+		}
+		return nil, err
+	}
+	if f.Readings, _, err = readTable[Reading](filepath.Join(dir, ReadingsFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if f.Rejects, _, err = readTable[Reject](filepath.Join(dir, RejectsFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	b, err := os.ReadFile(filepath.Join(dir, MeasuredFile))
+	switch {
+	case err == nil:
+		f.Measured = new(Measured)
+		if err := json.Unmarshal(b, f.Measured); err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, MeasuredFile), err)
+		}
+	case !errors.Is(err, os.ErrNotExist):
+		return nil, err
+	}
+	return f, nil
+}
+
+func readResults(path string) (Run, []Row, error) {
+	rows, meta, err := readTable[Row](path)
+	if err != nil {
+		return Run{}, nil, err
+	}
+	for i := range rows {
+		rows[i].absent()
+	}
+	run, err := parseRun(meta)
+	if err != nil {
+		return Run{}, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return run, rows, nil
+}
+
+// absent makes lists of length zero nil again, so that a row that was read equals the row that was
+// written, in UTC.
+func (r *Row) absent() {
+	if len(r.Scores) == 0 {
+		r.Scores = nil
+	}
+	if len(r.Kept) == 0 {
+		r.Kept = nil
+	}
+	if len(r.Warnings) == 0 {
+		r.Warnings = nil
+	}
+	if r.Date != nil {
+		*r.Date = r.Date.UTC()
+	}
+}
+
+func parseRun(meta string) (Run, error) {
+	if meta == "" {
+		return Run{}, fmt.Errorf("no run facts in the metadata (key %q): not a finished run", metadataKey)
+	}
+	var run Run
+	if err := json.Unmarshal([]byte(meta), &run); err != nil {
+		return Run{}, fmt.Errorf("run facts: %w", err)
+	}
+	if run.Schema > SchemaVersion {
+		return Run{}, fmt.Errorf("schema version %d, this program reads up to %d: use a newer misroute", run.Schema, SchemaVersion)
+	}
+	return run, nil
+}
+
+// WriteFolder writes a whole run at once, for runs that are made in memory (merged, filtered,
+// generated in tests). The evaluation itself streams through [Partial].
+func WriteFolder(dir string, f *Folder) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := writeTable(filepath.Join(dir, ReadingsFile), f.Readings); err != nil {
+		return err
+	}
+	if err := writeTable(filepath.Join(dir, RejectsFile), f.Rejects); err != nil {
+		return err
+	}
+	if f.Measured != nil {
+		if err := writeJSON(filepath.Join(dir, MeasuredFile), f.Measured); err != nil {
+			return err
+		}
+	}
+	meta, err := json.Marshal(f.Run)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, ResultsFile)
+	t, err := createTable[Row](path + ".tmp")
+	if err != nil {
+		return err
+	}
+	if err := t.write(f.Rows); err != nil {
+		t.abandon()
+		return err
+	}
+	t.w.SetKeyValueMetadata(metadataKey, string(meta))
+	if err := t.close(); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
+
+func writeJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".tmp", append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
