@@ -1,0 +1,365 @@
+package attention
+
+import (
+	"fmt"
+	"math"
+
+	"misroute/attention/kernel"
+)
+
+// EncoderParams are the learned numbers of a BERT, DistilBERT or RoBERTa classifier, in torch layout.
+type EncoderParams struct {
+	Words     []float32 // V x C
+	Positions []float32 // rows x C; RoBERTa's first PadID+1 rows are not positions of tokens
+	Types     []float32 // Config.TypeVocab x C; nil = the family has none
+	EmbedNorm Norm
+	Layers    []LayerParams
+	Pool      Linear // C x C: BERT pooler.dense, DistilBERT pre_classifier, RoBERTa classifier.dense
+	Classify  Linear // labels x C
+}
+
+// LayerParams are the learned numbers of one encoder layer.
+type LayerParams struct {
+	Query, Key, Value, Output Linear // C x C
+	AttentionNorm             Norm   // after the attention's residual
+	Up, Down                  Linear // F x C and C x F
+	OutputNorm                Norm   // after the feed-forward part's residual
+}
+
+// Linear is y = Weight x + Bias. Weight has Out rows of In numbers; Bias may be nil for zeros.
+type Linear struct {
+	In, Out      int
+	Weight, Bias []float32
+}
+
+// Norm is the gain and bias of a layer norm; Bias may be nil for zeros.
+type Norm struct{ Gain, Bias []float32 }
+
+// Encoder is a post-norm transformer encoder with a classification head on its first token: BERT
+// (Devlin et al. 2018), DistilBERT (Sanh et al. 2019), RoBERTa and XLM-RoBERTa (Liu et al. 2019).
+type Encoder struct {
+	cfg        Config
+	parameters int64
+	variant    string
+
+	words, positions, types []float32
+	embedNorm               Norm
+	layers                  []encoderLayer
+	pool, classify          *kernel.Packed
+	poolActivation          func([]float32)
+	activation              func([]float32)
+	padPositions            bool // RoBERTa: positions count the tokens that are not padding
+}
+
+// encoderLayer has its matrices packed, the three projections side by side in one.
+type encoderLayer struct {
+	qkv           *kernel.Packed // C x 3C
+	output        *kernel.Packed // C x C
+	attentionNorm Norm
+	up, down      *kernel.Packed // C x F, F x C
+	outputNorm    Norm
+}
+
+// NewEncoder builds the classifier that cfg.ModelType names ("bert", "distilbert", "roberta",
+// "xlm-roberta") and checks every shape. It takes the parameters over: each matrix is packed and its
+// field cleared, so that a loader that keeps no other reference never holds two copies of all of
+// them.
+func NewEncoder(cfg Config, p *EncoderParams) (*Encoder, error) {
+	m := &Encoder{cfg: cfg, variant: kernel.Variant()}
+	if err := m.family(); err != nil {
+		return nil, err
+	}
+	if err := p.check(&m.cfg); err != nil {
+		return nil, err
+	}
+	if m.activation = activation(cfg.Activation); m.activation == nil {
+		return nil, fmt.Errorf("activation %q is not known", cfg.Activation)
+	}
+	m.parameters = p.count()
+	m.words, m.positions, m.types, m.embedNorm = p.Words, p.Positions, p.Types, p.EmbedNorm
+	rows := len(p.Positions) / cfg.Hidden
+	if m.padPositions {
+		rows -= int(cfg.PadID) + 1
+	}
+	if m.cfg.Positions == 0 || m.cfg.Positions > rows {
+		m.cfg.Positions = rows
+	}
+	for i := range p.Layers {
+		m.layers = append(m.layers, newEncoderLayer(&p.Layers[i]))
+	}
+	m.pool, m.classify = p.Pool.pack(), p.Classify.pack()
+	return m, nil
+}
+
+// family sets what differs between the families beyond their numbers.
+func (m *Encoder) family() error {
+	switch m.cfg.ModelType {
+	case "bert":
+		m.poolActivation = kernel.Tanh
+	case "distilbert":
+		m.poolActivation = kernel.ReLU
+	case "roberta", "xlm-roberta":
+		m.poolActivation = kernel.Tanh
+		m.padPositions = true
+	default:
+		return fmt.Errorf("model type %q is not an encoder this package knows", m.cfg.ModelType)
+	}
+	return nil
+}
+
+// activation finds a feed-forward activation by its name in config.json; nil when it is unknown.
+func activation(name string) func([]float32) {
+	switch name {
+	case "gelu", "gelu_python":
+		return kernel.GELU
+	case "gelu_new", "gelu_pytorch_tanh", "gelu_fast":
+		return kernel.GELUTanh
+	case "relu":
+		return kernel.ReLU
+	case "tanh":
+		return kernel.Tanh
+	}
+	return nil
+}
+
+func newEncoderLayer(p *LayerParams) encoderLayer {
+	qkv := sideBySide(&p.Query, &p.Key, &p.Value)
+	return encoderLayer{
+		qkv:           qkv.pack(),
+		output:        p.Output.pack(),
+		attentionNorm: p.AttentionNorm,
+		up:            p.Up.pack(),
+		down:          p.Down.pack(),
+		outputNorm:    p.OutputNorm,
+	}
+}
+
+// sideBySide joins linear layers that read the same input into one with all their outputs, and clears
+// them.
+func sideBySide(parts ...*Linear) Linear {
+	joined := Linear{In: parts[0].In}
+	for _, p := range parts {
+		joined.Out += p.Out
+	}
+	joined.Weight = make([]float32, 0, joined.Out*joined.In)
+	joined.Bias = make([]float32, 0, joined.Out)
+	for _, p := range parts {
+		joined.Weight = append(joined.Weight, p.Weight...)
+		bias := p.Bias
+		if bias == nil {
+			bias = make([]float32, p.Out)
+		}
+		joined.Bias = append(joined.Bias, bias...)
+		p.Weight = nil
+	}
+	return joined
+}
+
+// pack lays the layer out for the kernel and clears the weight.
+func (l *Linear) pack() *kernel.Packed {
+	packed := kernel.Pack(l.Weight, l.Bias, l.Out, l.In)
+	l.Weight = nil
+	return packed
+}
+
+// Config returns what the model says about itself.
+func (m *Encoder) Config() *Config { return &m.cfg }
+
+// Parameters is how many numbers were learned.
+func (m *Encoder) Parameters() int64 { return m.parameters }
+
+// Kernel names the kernel variant that the weights are laid out for.
+func (m *Encoder) Kernel() string { return m.variant }
+
+// Precision is "float32".
+func (m *Encoder) Precision() string { return "float32" }
+
+// NewWorkspace returns scratch memory for one goroutine.
+func (m *Encoder) NewWorkspace() *Workspace { return &Workspace{} }
+
+// Cost counts the last layer as it runs: only its keys and values are needed for every token.
+func (m *Encoder) Cost(tokens int) (cells, flops int64) {
+	t, c, f := int64(tokens), int64(m.cfg.Hidden), int64(m.cfg.Intermediate)
+	for l := range m.layers {
+		queries := t
+		if l == len(m.layers)-1 {
+			queries = 1
+		}
+		cells += int64(m.cfg.Heads) * queries * t
+		flops += 2 * (2*t*c*c + queries*(2*c*c+2*c*f) + 2*queries*t*c)
+	}
+	flops += 2 * (c*c + c*int64(len(m.cfg.Labels)))
+	return cells, flops
+}
+
+// Logits runs the encoder on one message.
+func (m *Encoder) Logits(dst []float32, in Input, ws *Workspace) error {
+	return m.forward(dst, in, ws, nil)
+}
+
+// Trace runs the encoder and keeps its attention weights and hidden states.
+func (m *Encoder) Trace(in Input) (*Trace, error) {
+	t := &Trace{Tokens: len(in.IDs), Logits: make([]float32, len(m.cfg.Labels))}
+	if err := m.forward(t.Logits, in, m.NewWorkspace(), t); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// forward is the whole model. Nobody but the classifier reads the last layer, and it reads one token:
+// unless somebody traces, the last layer computes that row alone.
+func (m *Encoder) forward(dst []float32, in Input, ws *Workspace, trace *Trace) error {
+	if err := m.cfg.check(dst, in); err != nil {
+		return err
+	}
+	t, c := len(in.IDs), m.cfg.Hidden
+	ws.floats.reset()
+	ws.floats.reserve(m.workspaceFloats(t))
+	x := ws.floats.take(t * c)
+	qkv := ws.floats.take(t * 3 * c)
+	context := ws.floats.take(t * c)
+
+	m.embed(x, in)
+	trace.hidden(x)
+	for l := range m.layers {
+		layer, rows := &m.layers[l], t
+		if l == len(m.layers)-1 && trace == nil {
+			rows = 1
+		}
+		kernel.MatMul(qkv, 3*c, x, c, t, layer.qkv)
+		m.attend(context, qkv, rows, in.Mask, ws, trace.layer(m.cfg.Heads, t))
+		m.feedForward(x, context, rows, layer, ws)
+		trace.hidden(x)
+	}
+	m.classifyFirst(dst, x, ws, trace)
+	return nil
+}
+
+// feedBlock is how many rows go through the feed-forward part together, so that its F-wide
+// intermediate stays in cache.
+const feedBlock = 128
+
+// workspaceFloats is the scratch one message needs; its largest parts grow with T, none with T x T.
+func (m *Encoder) workspaceFloats(t int) int {
+	c := m.cfg.Hidden
+	block := min(t, feedBlock)
+	return 5*t*c + block*(2*c+m.cfg.Intermediate) + m.attendFloats(t) + 2*c + 16*16
+}
+
+// embed sets x (T x C) to the normed sum of word, position and token-type vectors.
+func (m *Encoder) embed(x []float32, in Input) {
+	c := m.cfg.Hidden
+	seen := 0 // tokens so far that are not padding
+	for i, id := range in.IDs {
+		position := i
+		if m.padPositions {
+			position = int(m.cfg.PadID)
+			if id != m.cfg.PadID {
+				seen++
+				position += seen
+			}
+		}
+		row := x[i*c:][:c]
+		copy(row, m.words[int(id)*c:])
+		if m.types != nil {
+			kind := 0
+			if in.TypeIDs != nil {
+				kind = int(in.TypeIDs[i])
+			}
+			kernel.Add(row, m.types[kind*c:][:c])
+		}
+		kernel.Add(row, m.positions[position*c:][:c])
+		m.embedNorm.apply(row, m.cfg.NormEps)
+	}
+}
+
+// apply norms one row in place.
+func (n *Norm) apply(row []float32, eps float32) {
+	kernel.LayerNorm(row, row, n.Gain, n.Bias, eps)
+}
+
+// feedForward takes rows of a layer from the attention's context (rows x C) to the layer's output,
+// in place of its input x: output projection, residual and norm, then the two feed-forward products
+// with the activation between, residual and norm.
+func (m *Encoder) feedForward(x, context []float32, rows int, l *encoderLayer, ws *Workspace) {
+	c, f := m.cfg.Hidden, m.cfg.Intermediate
+	mark := ws.floats.mark()
+	defer ws.floats.release(mark)
+	block := min(rows, feedBlock)
+	y := ws.floats.take(block * c)
+	z := ws.floats.take(block * c)
+	wide := ws.floats.take(block * f)
+	for r := 0; r < rows; r += block {
+		n := min(block, rows-r)
+		in := x[r*c:][:n*c]
+		kernel.MatMul(y, c, context[r*c:], c, n, l.output)
+		residualNorm(y, in, n, c, &l.attentionNorm, m.cfg.NormEps)
+		kernel.MatMul(wide, f, y, c, n, l.up)
+		m.activation(wide[:n*f])
+		kernel.MatMul(z, c, wide, f, n, l.down)
+		residualNorm(z, y, n, c, &l.outputNorm, m.cfg.NormEps)
+		copy(in, z)
+	}
+}
+
+// residualNorm sets y = norm(y + x), row by row; both are rows x C.
+func residualNorm(y, x []float32, rows, c int, n *Norm, eps float32) {
+	for i := range rows {
+		row := y[i*c:][:c]
+		kernel.Add(row, x[i*c:][:c])
+		n.apply(row, eps)
+	}
+}
+
+// classifyFirst reads the first token's state: x is at least 1 x C, dst has one place a label.
+func (m *Encoder) classifyFirst(dst, x []float32, ws *Workspace, trace *Trace) {
+	pooled := ws.floats.take(m.cfg.Hidden)
+	kernel.MatMul(pooled, len(pooled), x, m.cfg.Hidden, 1, m.pool)
+	m.poolActivation(pooled)
+	kernel.MatMul(dst, len(dst), pooled, len(pooled), 1, m.classify)
+	if trace != nil {
+		trace.Pooled = append([]float32(nil), pooled...)
+	}
+}
+
+// hidden keeps a copy of the hidden states.
+func (t *Trace) hidden(x []float32) {
+	if t != nil {
+		t.Hidden = append(t.Hidden, append([]float32(nil), x...))
+	}
+}
+
+// layer makes room for the maps of the next layer: one T x T map a head, or nil without a trace.
+func (t *Trace) layer(heads, tokens int) [][]float32 {
+	if t == nil {
+		return nil
+	}
+	maps := make([][]float32, heads)
+	for h := range maps {
+		maps[h] = make([]float32, tokens*tokens)
+	}
+	t.Attention = append(t.Attention, maps)
+	return maps
+}
+
+// attend is self-attention of all heads: qkv is T x 3C with queries, keys and values side by side,
+// context gets the first rows of the T x C result. mask hides keys; a message whose keys are all
+// hidden looks at all of them equally. maps, if not nil, gets the weights of each head.
+func (m *Encoder) attend(context, qkv []float32, rows int, mask []uint8, ws *Workspace, maps [][]float32) {
+	c := m.cfg.Hidden
+	size := c / m.cfg.Heads
+	h := heads{
+		tokens: len(qkv) / (3 * c), size: size, ld: 3 * c,
+		scale: float32(1 / math.Sqrt(float64(size))),
+		mask:  mask, ws: ws,
+	}
+	for i := range m.cfg.Heads {
+		var keep []float32
+		if maps != nil {
+			keep = maps[i]
+		}
+		h.attend(context[i*size:], c, rows, qkv[i*size:], qkv[c+i*size:], qkv[2*c+i*size:], keep)
+	}
+}
+
+func (m *Encoder) attendFloats(t int) int { return headFloats(t, m.cfg.Hidden/m.cfg.Heads) }

@@ -1,0 +1,110 @@
+package kernel
+
+// View is a matrix seen through strides: element (i, j) is Data[i*RowStride + j*ColStride]. One of
+// the strides is 1 in what training needs, and both orders are fast.
+type View struct {
+	Data                 []float32
+	Rows, Cols           int
+	RowStride, ColStride int
+}
+
+// RowMajor views rows x cols numbers, row after row.
+func RowMajor(data []float32, rows, cols int) View {
+	return View{Data: data, Rows: rows, Cols: cols, RowStride: cols, ColStride: 1}
+}
+
+// T is the transpose, without copying.
+func (m View) T() View {
+	return View{Data: m.Data, Rows: m.Cols, Cols: m.Rows, RowStride: m.ColStride, ColStride: m.RowStride}
+}
+
+// Scratch is memory that Gemm reuses between calls; one per goroutine. The zero value is ready.
+type Scratch struct {
+	b Packed
+	// memory of the packed right-hand block, and of a left-hand block whose rows are not contiguous
+	right, left []float32
+}
+
+// Blocks of Gemm: a K x N block of B is packed at a time and stays in the second-level cache.
+const (
+	gemmK = 512
+	gemmN = 480
+)
+
+// Gemm computes C = A B, or C += A B with accumulate, for any strides of A and B; C has ColStride 1
+// and overlaps neither. Transposes are views: the backward pass of y = x Wᵀ is
+//
+//	Gemm(dX, dY, W, true, s)         // dX += dY W
+//	Gemm(dW, dY.T(), X, true, s)     // dW += dYᵀ X
+//
+// A is m x k, B is k x n, C is m x n; m = 0 or n = 0 does nothing, k = 0 gives zeros.
+func Gemm(c, a, b View, accumulate bool, s *Scratch) {
+	if a.Rows != c.Rows || b.Cols != c.Cols || a.Cols != b.Rows || c.ColStride != 1 {
+		panic("kernel.Gemm: shapes do not fit")
+	}
+	if !accumulate {
+		for i := range c.Rows {
+			clear(c.Data[i*c.RowStride:][:c.Cols])
+		}
+	}
+	for k0 := 0; k0 < a.Cols; k0 += gemmK {
+		k := min(gemmK, a.Cols-k0)
+		left, lda := a.rowsOf(k0, k, s)
+		for n0 := 0; n0 < b.Cols; n0 += gemmN {
+			n := min(gemmN, b.Cols-n0)
+			s.packRight(b, k0, k, n0, n)
+			for i := 0; i < a.Rows; i += rowBlock {
+				rows := min(rowBlock, a.Rows-i)
+				s.b.addProduct(c.Data[i*c.RowStride+n0:], c.RowStride, left[i*lda:], lda, rows)
+			}
+		}
+	}
+}
+
+// rowsOf is columns k0 to k0+k of m as rows of contiguous numbers: m's own memory when it has that
+// form, else a copy in s.
+func (m View) rowsOf(k0, k int, s *Scratch) (data []float32, ld int) {
+	if m.ColStride == 1 {
+		return m.Data[min(k0, len(m.Data)):], m.RowStride
+	}
+	s.left = grow(s.left, m.Rows*k)
+	for p := range k {
+		column := m.Data[(k0+p)*m.ColStride:]
+		for i := range m.Rows {
+			s.left[i*k+p] = column[i*m.RowStride]
+		}
+	}
+	return s.left, k
+}
+
+// packRight packs a k x n block of b.
+func (s *Scratch) packRight(b View, k0, k, n0, n int) {
+	s.right = grow(s.right, PackedLen(n, k))
+	s.b.Grow(s.right, n, k)
+	block := b.Data[k0*b.RowStride+n0*b.ColStride:]
+	switch {
+	case b.ColStride == 1:
+		s.b.SetRows(block, b.RowStride)
+	case b.RowStride == 1:
+		s.b.SetTransposed(block, b.ColStride)
+	default:
+		panic("kernel.Gemm: one stride of B must be 1")
+	}
+}
+
+// addProduct computes C += A B; see MatMul.
+func (b *Packed) addProduct(c []float32, ldc int, a []float32, lda, rows int) {
+	for j := 0; j < b.N; {
+		panel, width := b.panelAt(j)
+		b.v.panel(c[j:], ldc, min(width, b.N-j), a, lda, rows, b.K, panel, width, nil)
+		j += width
+	}
+}
+
+// grow returns a slice of n elements, reusing memory when it is large enough; the content is lost.
+func grow(memory []float32, n int) []float32 {
+	if cap(memory) < n {
+		return make([]float32, n)
+	}
+	return memory[:n]
+}

@@ -1,0 +1,139 @@
+package kernel
+
+// Packed is the right-hand matrix of a product, K x N, laid out in panels of neighbouring columns so
+// that the kernel reads memory in order. It carries the bias row, which the sums start from.
+//
+// Panels stand one after the other; each is K x width, row after row. All have the variant's full
+// width but the last, which is narrowed to the next multiple of its vector length and padded with
+// zeros.
+type Packed struct {
+	K, N int
+	data []float32
+	bias []float32 // N, padded with zeros like the panels
+	v    *variant
+}
+
+// Pack lays out a linear layer: weight is N x K (a row for each output, as Hugging Face and torch
+// store it), bias has N entries or is nil for zeros.
+func Pack(weight, bias []float32, n, k int) *Packed {
+	b := &Packed{}
+	b.Grow(make([]float32, PackedLen(n, k)), n, k)
+	b.SetTransposed(weight, k)
+	b.SetBias(bias)
+	return b
+}
+
+// PackedLen is how many elements Grow needs for a K x N matrix and its bias, on the active variant.
+func PackedLen(n, k int) int {
+	padded := roundUp(n, active.Load().lanes)
+	return padded*k + padded
+}
+
+// Grow makes b a K x N matrix over memory of PackedLen(n, k) elements, for matrices that change with
+// every message. The content is undefined until SetTransposed or SetRows and SetBias are called.
+func (b *Packed) Grow(memory []float32, n, k int) {
+	v := active.Load()
+	padded := roundUp(n, v.lanes)
+	b.K, b.N, b.v = k, n, v
+	b.data = memory[:padded*k]
+	b.bias = memory[padded*k:][:padded]
+}
+
+// SetTransposed fills b from a matrix of N rows of K columns, ld elements apart.
+func (b *Packed) SetTransposed(w []float32, ld int) {
+	for j := 0; j < b.N; {
+		panel, width := b.panelAt(j)
+		for c := range width {
+			if j+c >= b.N {
+				clearColumn(panel, c, width)
+				continue
+			}
+			for p, x := range w[(j+c)*ld:][:b.K] {
+				panel[p*width+c] = x
+			}
+		}
+		j += width
+	}
+}
+
+// SetRows fills b from a matrix of K rows of N columns, ld elements apart.
+func (b *Packed) SetRows(w []float32, ld int) {
+	for j := 0; j < b.N; {
+		panel, width := b.panelAt(j)
+		columns := min(width, b.N-j)
+		for p := range b.K {
+			row := panel[p*width:][:width]
+			copy(row, w[p*ld+j:][:columns])
+			clear(row[columns:])
+		}
+		j += width
+	}
+}
+
+// SetBias sets the row that sums start from; nil means zeros.
+func (b *Packed) SetBias(bias []float32) {
+	copied := 0
+	if bias != nil {
+		copied = copy(b.bias, bias[:b.N])
+	}
+	clear(b.bias[copied:])
+}
+
+// Bias is the row that sums start from, N long, to be changed in place.
+func (b *Packed) Bias() []float32 { return b.bias[:b.N] }
+
+// Variant names the kernel that b is laid out for.
+func (b *Packed) Variant() string { return b.v.name }
+
+// Bytes is the memory of the matrix.
+func (b *Packed) Bytes() int64 { return int64(len(b.data)+len(b.bias)) * 4 }
+
+// panelAt is the panel that starts at column j.
+func (b *Packed) panelAt(j int) (panel []float32, width int) {
+	width = min(b.v.lanes*b.v.vectors, roundUp(b.N-j, b.v.lanes))
+	return b.data[j*b.K:][:width*b.K], width
+}
+
+func clearColumn(panel []float32, c, width int) {
+	for i := c; i < len(panel); i += width {
+		panel[i] = 0
+	}
+}
+
+func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
+
+// rowBlock is how many rows of A meet a panel before the next panel's turn: they and the panel stay
+// in the second-level cache together.
+const rowBlock = 128
+
+// MatMul computes C = A B + bias for rows rows: a is rows x b.K with lda elements between rows, c is
+// rows x b.N with ldc. c must not overlap a.
+func MatMul(c []float32, ldc int, a []float32, lda, rows int, b *Packed) {
+	MatMulPart(c, ldc, a, lda, rows, b, 0, b.N, 0, b.K)
+}
+
+// MatMulPart is MatMul with a part of B: its columns from n0 to n1 and its rows from k0 to k1, with
+// the bias of those columns. Column n0 of B gives column 0 of C, row k0 meets column 0 of A. n0 must
+// be a multiple of PanelWidth.
+func MatMulPart(c []float32, ldc int, a []float32, lda, rows int, b *Packed, n0, n1, k0, k1 int) {
+	if rows <= 0 || n1 <= n0 {
+		return
+	}
+	k := k1 - k0
+	_, _ = c[(rows-1)*ldc+n1-n0-1], b.bias[n1-1]
+	if k > 0 {
+		_, _ = a[(rows-1)*lda+k-1], b.data[k1-1]
+	}
+	for r := 0; r < rows; r += rowBlock {
+		block := min(rowBlock, rows-r)
+		for j := n0; j < n1; {
+			panel, width := b.panelAt(j)
+			b.v.panel(c[r*ldc+j-n0:], ldc, min(width, n1-j), a[min(r*lda, len(a)):], lda, block, k,
+				panel[k0*width:k1*width], width, b.bias[j:])
+			j += width
+		}
+	}
+}
+
+// PanelWidth is the number of columns of a full panel.
+func (b *Packed) PanelWidth() int { return b.v.lanes * b.v.vectors }
