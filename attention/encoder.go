@@ -107,21 +107,6 @@ func (m *Encoder) family() error {
 	return nil
 }
 
-// activation finds a feed-forward activation by its name in config.json; nil when it is unknown.
-func activation(name string) func([]float32) {
-	switch name {
-	case "gelu", "gelu_python":
-		return kernel.GELU
-	case "gelu_new", "gelu_pytorch_tanh", "gelu_fast":
-		return kernel.GELUTanh
-	case "relu":
-		return kernel.ReLU
-	case "tanh":
-		return kernel.Tanh
-	}
-	return nil
-}
-
 func newEncoderLayer(p *LayerParams) encoderLayer {
 	qkv := sideBySide(&p.Query, &p.Key, &p.Value)
 	return encoderLayer{
