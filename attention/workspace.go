@@ -11,6 +11,7 @@ type Workspace struct {
 
 	floats arena[float32]
 	bytes  arena[uint8]
+	bag    BagFeatures
 }
 
 // arena hands out pieces of one block and takes them all back at once. Pieces start on a cache line,
