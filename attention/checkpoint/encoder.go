@@ -199,12 +199,7 @@ func EncoderTensors(cfg *attention.Config, p *attention.EncoderParams) []Tensor 
 // EncoderConfig is the config.json of a BERT classifier, for Write, in the words of Hugging Face
 // transformers; max_trained_tokens is our own.
 func EncoderConfig(cfg *attention.Config) map[string]any {
-	id2label := make(map[string]string, len(cfg.Labels))
-	label2id := make(map[string]int, len(cfg.Labels))
-	for i, label := range cfg.Labels {
-		id2label[fmt.Sprint(i)] = label
-		label2id[label] = i
-	}
+	id2label, label2id := labelMaps(cfg.Labels)
 	m := map[string]any{
 		"architectures":           []string{"BertForSequenceClassification"},
 		"model_type":              "bert",
