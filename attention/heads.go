@@ -15,11 +15,11 @@ type heads struct {
 	ld     int // distance of two tokens in q, k and v
 	scale  float32
 	mask   []uint8 // of keys; nil = all visible
-	window int     // > 0: a query sees the keys at most this far away; 0 = all
+	pairs  bool    // the mask hides queries as well: one whose mask is 0 sees nothing
+	local  bool    // a query sees only the keys at most window away
+	window int
 
-	// adjust, if not nil, changes the scores of one query before softmax: scores[j] belongs to key
-	// first+j and is not yet scaled.
-	adjust func(scores []float32, query, first int)
+	relative *relativeScores // what is added to the scores of a pair for its distance; nil = nothing
 
 	ws *Workspace
 }
@@ -29,7 +29,7 @@ const queryBlock = 8
 
 // headFloats is the scratch that attend takes: packed keys and values, and the scores of a block.
 func headFloats(tokens, size int) int {
-	return kernel.PackedLen(tokens, size) + kernel.PackedLen(size, tokens) + queryBlock*(tokens+16) + 3*16
+	return kernel.PackedLen(tokens, size) + kernel.PackedLen(size, tokens) + queryBlock*(tokens+16) + tokens + size + 5*16
 }
 
 // attend computes rows queries of one head: q, k, v start at that head's part of the first token;
@@ -46,24 +46,72 @@ func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []f
 	values.Grow(h.ws.floats.take(kernel.PackedLen(h.size, t)), h.size, t)
 	values.SetRows(v, h.ld)
 	values.SetBias(nil)
-	scores := h.ws.floats.take(queryBlock * t)
+	wide := h.mostVisible(keys.PanelWidth())
+	scores := h.ws.floats.take(queryBlock * wide)
+	var average []float32 // of the values, once a query needs it
 
 	for i := 0; i < rows; i += queryBlock {
 		n := min(queryBlock, rows-i)
 		first, last := h.visible(i, n, keys.PanelWidth())
-		kernel.MatMulPart(scores, t, q[i*h.ld:], h.ld, n, &keys, first, last, 0, h.size)
+		kernel.MatMulPart(scores, wide, q[i*h.ld:], h.ld, n, &keys, first, last, 0, h.size)
+		if h.relative != nil {
+			h.relative.add(scores, wide, q[i*h.ld:], h.ld, i, n)
+		}
 		for r := range n {
-			row := scores[r*t:][:last-first]
+			row := scores[r*wide:][:last-first]
 			h.hideWindow(row, i+r, first)
-			if h.adjust != nil {
-				h.adjust(row, i+r, first)
-			}
 			kernel.Softmax(row, scale)
 			if keep != nil {
 				copy(keep[(i+r)*t+first:], row)
 			}
 		}
-		kernel.MatMulPart(out[i*ldo:], ldo, scores, t, n, &values, 0, h.size, first, last)
+		kernel.MatMulPart(out[i*ldo:], ldo, scores, wide, n, &values, 0, h.size, first, last)
+		for r := range n {
+			if h.blind(i + r) {
+				average = h.average(average, &values)
+				copy(out[(i+r)*ldo:][:h.size], average)
+				if keep != nil {
+					fill(keep[(i+r)*t:][:t], 1/float32(t))
+				}
+			}
+		}
+	}
+}
+
+// blind says whether the query sees nothing while others do. Encoders mask by adding a large negative
+// number to the scores; where it is added to all of them, the weights come out equal.
+func (h *heads) blind(query int) bool {
+	switch {
+	case h.mask == nil:
+		return false
+	case h.pairs && h.mask[query] == 0:
+		return true
+	case !h.local:
+		return false
+	}
+	for _, m := range h.mask[max(0, query-h.window):min(h.tokens, query+h.window+1)] {
+		if m != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// average is the plain mean of all values (size long), computed once.
+func (h *heads) average(known []float32, values *kernel.Packed) []float32 {
+	if known != nil {
+		return known
+	}
+	equal := h.ws.floats.take(h.tokens)
+	fill(equal, 1/float32(h.tokens))
+	known = h.ws.floats.take(h.size)
+	kernel.MatMul(known, h.size, equal, h.tokens, 1, values)
+	return known
+}
+
+func fill(x []float32, v float32) {
+	for i := range x {
+		x[i] = v
 	}
 }
 
@@ -90,21 +138,29 @@ func (h *heads) hide(bias []float32) (scale float32) {
 
 // visible is the range of keys that any of n queries from i on may see, its start on a panel.
 func (h *heads) visible(i, n, panel int) (first, last int) {
-	if h.window <= 0 {
+	if !h.local {
 		return 0, h.tokens
 	}
 	first = max(0, i-h.window) / panel * panel
 	return first, min(h.tokens, i+n+h.window)
 }
 
+// mostVisible is the widest range that visible gives.
+func (h *heads) mostVisible(panel int) int {
+	if !h.local {
+		return h.tokens
+	}
+	return min(h.tokens, panel-1+queryBlock+2*h.window)
+}
+
 // hideWindow hides the keys that are too far from the query.
 func (h *heads) hideWindow(row []float32, query, first int) {
-	if h.window <= 0 {
+	if !h.local {
 		return
 	}
-	for j := range row {
-		if d := first + j - query; d > h.window || -d > h.window {
-			row[j] = float32(math.Inf(-1))
-		}
-	}
+	hidden := float32(math.Inf(-1))
+	near := min(max(0, query-h.window-first), len(row))
+	far := min(max(0, query+h.window+1-first), len(row))
+	fill(row[:near], hidden)
+	fill(row[far:], hidden)
 }

@@ -26,6 +26,7 @@ var registry = struct {
 	"distilbert":  {buildDistilBERT, ignoreBERT},
 	"roberta":     {buildRoBERTa, ignoreRoBERTa},
 	"xlm-roberta": {buildRoBERTa, ignoreRoBERTa},
+	"modernbert":  {buildModernBERT, ignoreModernBERT},
 }}
 
 // Builder makes a model from config.json and its tensors. Problems name the tensor or field.
