@@ -117,6 +117,12 @@ type Reading struct {
 	Windows     int32   `parquet:"windows"`
 	Cells       int64   `parquet:"cells"`
 	FLOPs       int64   `parquet:"flops"`
+	// Whole only, and only where it was looked for: the token range of the sentence without which
+	// the label loses most, in the positions of [Row], and the zone it stands in (subject, own,
+	// quoted, signature). An empty range: unknown.
+	DecisiveFrom int32  `parquet:"decisive_from"`
+	DecisiveTo   int32  `parquet:"decisive_to"`
+	DecisiveZone string `parquet:"decisive_zone,dict"`
 }
 
 // Reject is one record that could not be evaluated: never counted as a misroute, never dropped

@@ -1,0 +1,751 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"misroute/pipeline/result"
+	"misroute/reports/cohort"
+	"misroute/reports/stats"
+)
+
+// Weekly is the report of one run: how often mail went to the wrong queue, by length and by queue,
+// and what the cut cost. Its fields are the JSON form.
+type Weekly struct {
+	Schema   int      `json:"schema_version"`
+	Report   string   `json:"report"` // "weekly"
+	Headline string   `json:"headline"`
+	Findings []string `json:"findings"` // what stands out, one sentence each
+	Do       []string `json:"do"`       // what to do about it
+	Doubt    []string `json:"doubt"`    // what could make the above wrong
+	Week     string   `json:"week"`     // ISO week or weeks of the messages; empty without dates
+
+	Total    Rate      `json:"total"`              // all labelled, scored messages
+	Routable *Rate     `json:"routable,omitempty"` // without labels the router does not know, where there are some
+	Threads  *Threads  `json:"threads,omitempty"`
+	Cost     *CostSum  `json:"cost,omitempty"` // with a costs file
+	Macro    Number    `json:"macro_f1"`
+	Unit     string    `json:"length_unit"` // tokens; characters where the run had no tokenizer
+	Buckets  []Bucket  `json:"buckets"`
+	Windows  []Windows `json:"by_windows,omitempty"`
+	Queues   []Queue   `json:"queues"`
+	// Confusion[label][prediction], in the order of Queues.
+	Confusion [][]int `json:"confusion,omitempty"`
+	Pairs     []Pair  `json:"pairs"` // label to prediction, most misroutes first
+	Cut       *Cut    `json:"cut,omitempty"`
+
+	Calibration *Calibration `json:"calibration,omitempty"`
+	Abstain     *Abstain     `json:"abstain,omitempty"`
+
+	Caused []Example `json:"caused_by_cut"` // wrong at the cap, right whole: by change of margin
+	Saved  []Example `json:"saved_by_cut"`  // right at the cap, wrong whole
+	Others []Example `json:"other_misroutes"`
+	// Counts behind the three lists, never capped.
+	CausedN int `json:"caused_by_cut_n"`
+	SavedN  int `json:"saved_by_cut_n"`
+	OthersN int `json:"other_misroutes_n"`
+
+	Rejected []Reason `json:"rejected"`
+	Warned   []Reason `json:"message_warnings"` // read, but with a remark
+	Skipped  []Reason `json:"not_scored"`       // duplicates and filtered
+
+	Run      result.Run        `json:"run"`
+	Measured *result.Measured  `json:"measured,omitempty"`
+	Tests    []Test            `json:"tests"`
+	Seeds    map[string]uint64 `json:"seeds"`
+	Warnings []string          `json:"warnings"`
+
+	options Options
+	words   words
+}
+
+// Threads says how much the messages depend on each other.
+type Threads struct {
+	Threads      int    `json:"threads"`
+	Effective    Number `json:"effective_n"`
+	DesignEffect Number `json:"design_effect"`
+	Low          Number `json:"low"` // of the total rate, on the effective n
+	High         Number `json:"high"`
+}
+
+// CostSum weighs misroutes by a costs file.
+type CostSum struct {
+	Sum  float64 `json:"sum"`
+	Mean Number  `json:"mean"` // a labelled message
+}
+
+// Bucket is a range of message lengths.
+type Bucket struct {
+	Label string `json:"label"`
+	Low   int    `json:"low"`  // exclusive
+	High  int    `json:"high"` // inclusive; 0: open
+	Rate
+	Cut   int   `json:"cut"`             // of the N, lost tokens
+	Whole *Rate `json:"whole,omitempty"` // the same messages read whole; nil where nothing was cut
+	// P of the paired test of cut against whole, Holm-adjusted over the buckets tested.
+	P Number `json:"holm_p"`
+	// Messages of any kind, labelled or not.
+	Messages int `json:"messages"`
+}
+
+// Windows is the misroute rate by the number of windows read.
+type Windows struct {
+	Label string `json:"windows"`
+	Rate
+}
+
+// Queue is one line of the queue table. Rate is over the messages that belong to it.
+type Queue struct {
+	Name string `json:"name"`
+	Rate
+	Sent      int    `json:"sent"` // messages routed to it, labelled ones
+	Precision Number `json:"precision"`
+	Recall    Number `json:"recall"`
+	F1        Number `json:"f1"`
+	Cost      Number `json:"cost"`     // of its misroutes
+	Mostly    string `json:"mostly"`   // the queue most of its misroutes went to
+	MostlyN   int    `json:"mostly_n"` // how many
+	Known     bool   `json:"known"`    // to the router
+	Predicted int    `json:"predicted"`
+}
+
+// Pair is a way mail goes wrong.
+type Pair struct {
+	From  string  `json:"from"`
+	To    string  `json:"to"`
+	N     int     `json:"n"`
+	Cost  float64 `json:"cost"`
+	Over  int     `json:"cut"`         // of the N, lost tokens
+	Right int     `json:"right_whole"` // of those, right when read whole
+	Added int     `json:"wrong_whole"` // went this way only when read whole
+}
+
+// Reason counts records by what happened to them.
+type Reason struct {
+	Stage   string `json:"stage,omitempty"`
+	Code    string `json:"code"`
+	N       int    `json:"n"`
+	Example string `json:"example"` // source and record number of the first
+	Detail  string `json:"detail,omitempty"`
+}
+
+// Test is a hypothesis test the report made.
+type Test struct {
+	Name     string  `json:"name"`
+	Method   string  `json:"method"`
+	N        int     `json:"n"`
+	P        float64 `json:"p"`
+	Adjusted Number  `json:"adjusted_p"`
+}
+
+// Example is a message worth looking at.
+type Example struct {
+	Source     string `json:"source"`
+	RecordNo   int64  `json:"record_no"`
+	MessageID  string `json:"message_id"`
+	Label      string `json:"label"`
+	Prediction string `json:"prediction"`
+	Tokens     int    `json:"tokens"`
+	Kept       int    `json:"kept"`
+	Ranges     []Span `json:"ranges,omitempty"` // tokens that were read, where the message was cut
+	Score      Number `json:"score"`
+	Whole      string `json:"whole,omitempty"`    // the queue when read whole, where it was
+	Change     Number `json:"margin_change"`      // of the label's margin, cut to whole
+	Decisive   *Span  `json:"decisive,omitempty"` // tokens of the sentence that decides
+	Zone       string `json:"zone,omitempty"`     // where that sentence stands
+	Subject    string `json:"subject,omitempty"`  // only with text
+	Text       string `json:"text,omitempty"`
+}
+
+// Span is a half-open range of tokens.
+type Span struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// few is the n below which a cell is greyed, and neither tested nor ranked.
+const few = cohort.SmallBucket
+
+// mostQueues bounds the confusion counts, which grow with the square of the queues. A label file
+// with more labels than that has the wrong column; the rest is folded into one queue.
+const mostQueues = 1000
+
+// foldedQueue takes the labels past mostQueues.
+const foldedQueue = "(other labels)"
+
+// rowKey finds the readings of a row.
+type rowKey struct {
+	source, member string
+	record         int64
+}
+
+// tally is what NewWeekly works on: the rows in an order of their own, and who belongs where.
+type tally struct {
+	f       *result.Folder
+	o       Options
+	rows    []*result.Row // scored, by source, member, record
+	judged  []*result.Row // of those, labelled
+	whole   map[rowKey]*result.Reading
+	placebo map[rowKey][]*result.Reading
+	queues  []string
+	queueAt map[string]int
+	unit    string
+}
+
+// NewWeekly computes the report of a run.
+func NewWeekly(f *result.Folder, o Options) (*Weekly, error) {
+	o = o.defaults()
+	t := newTally(f, o)
+	w := &Weekly{
+		Schema: SchemaVersion, Report: "weekly", Run: f.Run, Measured: f.Measured, Unit: t.unit,
+		Seeds:    map[string]uint64{"run": f.Run.Seed, "report": o.Seed},
+		Warnings: slices.Clone(f.Run.Warnings), options: o,
+	}
+	w.Week = t.weeks(&w.Warnings)
+	w.Total = t.rate(t.judged)
+	if known := t.routable(); len(known) != len(t.judged) {
+		r := t.rate(known)
+		w.Routable = &r
+	}
+	if err := t.lengths(w); err != nil {
+		return nil, err
+	}
+	t.perQueue(w)
+	t.threads(w)
+	t.cut(w)
+	t.calibrate(w)
+	t.examples(w)
+	t.reasons(w)
+	t.checks(w)
+	w.words = w.say()
+	w.Headline, w.Findings, w.Do, w.Doubt = w.words.headline, w.words.findings, w.words.do, w.words.doubt
+	w.Warnings = nonNil(w.Warnings)
+	return w, nil
+}
+
+func newTally(f *result.Folder, o Options) *tally {
+	t := &tally{f: f, o: o, unit: "tokens", whole: map[rowKey]*result.Reading{}, placebo: map[rowKey][]*result.Reading{}}
+	for i := range f.Rows {
+		if f.Rows[i].Scored() {
+			t.rows = append(t.rows, &f.Rows[i])
+		}
+	}
+	slices.SortFunc(t.rows, func(a, b *result.Row) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Member, b.Member), cmp.Compare(a.RecordNo, b.RecordNo), cmp.Compare(a.MessageID, b.MessageID))
+	})
+	tokens := false
+	for _, r := range t.rows {
+		if r.Label != "" {
+			t.judged = append(t.judged, r)
+		}
+		tokens = tokens || r.TokensTotal > 0
+	}
+	if !tokens && len(t.rows) > 0 {
+		t.unit = "characters" // as routed, without a model: nobody counted tokens
+	}
+	for i := range f.Readings {
+		r := &f.Readings[i]
+		key := rowKey{r.Source, r.Member, r.RecordNo}
+		switch r.Kind {
+		case result.ReadWhole:
+			t.whole[key] = r
+		case result.ReadPlacebo:
+			if int(r.Cap) == f.Run.Cap && r.Strategy == f.Run.Strategy {
+				t.placebo[key] = append(t.placebo[key], r)
+			}
+		}
+	}
+	for _, list := range t.placebo {
+		slices.SortFunc(list, func(a, b *result.Reading) int { return cmp.Compare(a.Seed, b.Seed) })
+	}
+	t.listQueues()
+	return t
+}
+
+// listQueues orders the queues: the router's own first, then what labels and predictions add, by
+// name.
+func (t *tally) listQueues() {
+	t.queueAt = map[string]int{}
+	add := func(q string) {
+		if _, ok := t.queueAt[q]; ok || q == "" {
+			return
+		}
+		if len(t.queues) >= mostQueues {
+			q = foldedQueue
+			if _, ok := t.queueAt[q]; ok {
+				return
+			}
+		}
+		t.queueAt[q] = len(t.queues)
+		t.queues = append(t.queues, q)
+	}
+	for _, q := range t.f.Run.Queues {
+		add(q)
+	}
+	extra := map[string]bool{}
+	for _, r := range t.rows {
+		extra[r.Label] = true
+		extra[r.Prediction] = true
+	}
+	for _, r := range t.whole {
+		extra[r.Prediction] = true
+	}
+	for _, q := range sortedKeys(extra) {
+		add(q)
+	}
+}
+
+func (t *tally) queue(name string) int {
+	if i, ok := t.queueAt[name]; ok {
+		return i
+	}
+	return t.queueAt[foldedQueue]
+}
+
+// routable are the judged rows whose label the router knows; all of them for a run as routed.
+func (t *tally) routable() []*result.Row {
+	if len(t.f.Run.Queues) == 0 {
+		return t.judged
+	}
+	known := map[string]bool{}
+	for _, q := range t.f.Run.Queues {
+		known[q] = true
+	}
+	var rows []*result.Row
+	for _, r := range t.judged {
+		if known[r.Label] {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+func (t *tally) rate(rows []*result.Row) Rate {
+	wrong := 0
+	for _, r := range rows {
+		if r.Wrong() {
+			wrong++
+		}
+	}
+	return newRate(wrong, len(rows), few)
+}
+
+// length of a message in the unit of the report.
+func (t *tally) length(r *result.Row) int {
+	if t.unit == "characters" {
+		return int(r.TextChars)
+	}
+	return int(r.TokensTotal)
+}
+
+// readWhole is the reference reading of a row: its own where nothing was cut.
+func (t *tally) readWhole(r *result.Row) (prediction string, known bool) {
+	if ref := t.whole[key(r)]; ref != nil {
+		return ref.Prediction, true
+	}
+	if !r.Cut() {
+		return r.Prediction, true
+	}
+	return "", false
+}
+
+func key(r *result.Row) rowKey { return rowKey{r.Source, r.Member, r.RecordNo} }
+
+// weeks names the ISO weeks of the scored messages, and warns when there is more than one.
+func (t *tally) weeks(warnings *[]string) string {
+	n := map[string]int{}
+	dated := 0
+	for _, r := range t.rows {
+		if r.Week != "" {
+			n[r.Week]++
+			dated++
+		}
+	}
+	if len(n) == 0 {
+		return ""
+	}
+	weeks := sortedKeys(n)
+	main := slices.MaxFunc(weeks, func(a, b string) int { return cmp.Or(cmp.Compare(n[a], n[b]), cmp.Compare(b, a)) })
+	if len(weeks) == 1 {
+		return main
+	}
+	// A week's export has stragglers at its ends (time zones, late mail); a mixture has not one
+	// week that is nearly all of it.
+	if n[main]*10 >= dated*9 {
+		return main
+	}
+	*warnings = append(*warnings, fmt.Sprintf("mixes %d weeks, %s to %s: use trend to tell a change from a mixture", len(weeks), weeks[0], weeks[len(weeks)-1]))
+	return weeks[0] + " to " + weeks[len(weeks)-1]
+}
+
+// edges of the length buckets: the usual caps and the run's own, so that no bucket hides the cut.
+func (t *tally) bucketing() (cohort.Buckets, error) {
+	if t.o.Buckets != "" {
+		lengths := make([]int, len(t.rows))
+		for i, r := range t.rows {
+			lengths[i] = t.length(r)
+		}
+		return cohort.ParseBuckets(t.o.Buckets, lengths)
+	}
+	edges := slices.Clone(cohort.DefaultEdges)
+	if t.unit == "characters" {
+		for i := range edges {
+			edges[i] *= 4 // about four characters of English a token
+		}
+	} else if c := t.f.Run.Cap; c > 0 && !slices.Contains(edges, c) {
+		edges = append(edges, c)
+		slices.Sort(edges)
+	}
+	return cohort.NewBuckets(edges)
+}
+
+func (t *tally) lengths(w *Weekly) error {
+	buckets, err := t.bucketing()
+	if err != nil {
+		return err
+	}
+	type group struct {
+		messages, n, wrong, cut, compared, wrongWhole, cost, helped int
+	}
+	groups := make([]group, buckets.Len())
+	for _, r := range t.rows {
+		g := &groups[buckets.Of(t.length(r))]
+		g.messages++
+		if r.Label == "" {
+			continue
+		}
+		g.n++
+		if r.Wrong() {
+			g.wrong++
+		}
+		if r.Cut() {
+			g.cut++
+		}
+		if whole, ok := t.readWhole(r); ok {
+			g.compared++
+			switch wrong := whole != r.Label; {
+			case wrong:
+				g.wrongWhole++
+				if !r.Wrong() {
+					g.helped++
+				}
+			case r.Wrong():
+				g.cost++
+			}
+		}
+	}
+	var tested []int
+	var p []float64
+	for i, g := range groups {
+		low, high := buckets.Range(i)
+		b := Bucket{Label: buckets.Label(i), Low: low, High: high, Rate: newRate(g.wrong, g.n, few), Cut: g.cut, Messages: g.messages, P: undefined}
+		if g.cut > 0 && g.compared == g.n {
+			whole := newRate(g.wrongWhole, g.n, few)
+			b.Whole = &whole
+			if !b.Few {
+				tested = append(tested, i)
+				p = append(p, stats.McNemar(g.cost, g.helped).MidP)
+			}
+		}
+		w.Buckets = append(w.Buckets, b)
+	}
+	for k, adjusted := range stats.Holm(p) {
+		b := &w.Buckets[tested[k]]
+		b.P = Number(adjusted)
+		w.Tests = append(w.Tests, Test{Name: "cut against whole, " + b.Label + " " + t.unit, Method: "McNemar mid-p, Holm over buckets", N: b.N, P: p[k], Adjusted: Number(adjusted)})
+	}
+	sum := 0
+	for _, b := range w.Buckets {
+		sum += b.N
+	}
+	if sum != w.Total.N {
+		return fmt.Errorf("length buckets hold %d messages of %d: a fault of misroute", sum, w.Total.N)
+	}
+	t.byWindows(w)
+	return nil
+}
+
+// byWindows reports error by window count: the maximum over windows grows with their number.
+func (t *tally) byWindows(w *Weekly) {
+	if t.f.Run.Strategy != "windows" {
+		return
+	}
+	names := []string{"1", "2", "3", "4", "5 and more"}
+	n, wrong := make([]int, len(names)), make([]int, len(names))
+	for _, r := range t.judged {
+		i := min(max(int(r.Windows), 1), len(names)) - 1
+		n[i]++
+		if r.Wrong() {
+			wrong[i]++
+		}
+	}
+	for i, name := range names {
+		w.Windows = append(w.Windows, Windows{name, newRate(wrong[i], n[i], few)})
+	}
+}
+
+// perQueue fills the queue table, the confusion matrix and the pairs.
+func (t *tally) perQueue(w *Weekly) {
+	q := len(t.queues)
+	all := stats.NewConfusion(q)
+	sent := make([]int, q)
+	pairs := map[[2]int]*Pair{}
+	pair := func(from, to int) *Pair {
+		p := pairs[[2]int{from, to}]
+		if p == nil {
+			p = &Pair{From: t.queues[from], To: t.queues[to]}
+			pairs[[2]int{from, to}] = p
+		}
+		return p
+	}
+	cost := make([]float64, q)
+	for _, r := range t.rows {
+		to := t.queue(r.Prediction)
+		if r.Prediction != "" {
+			sent[to]++
+		}
+		if r.Label == "" || r.Prediction == "" {
+			continue
+		}
+		from := t.queue(r.Label)
+		all.Add(from, to, 1)
+		whole, known := t.readWhole(r)
+		if r.Wrong() {
+			p := pair(from, to)
+			p.N++
+			p.Cost += t.o.Costs.Of(r.Label, r.Prediction)
+			cost[from] += t.o.Costs.Of(r.Label, r.Prediction)
+			if r.Cut() {
+				p.Over++
+				if known && whole == r.Label {
+					p.Right++
+				}
+			}
+		} else if r.Cut() && known && whole != r.Label && whole != "" {
+			pair(from, t.queue(whole)).Added++
+		}
+	}
+	known := map[string]bool{}
+	for _, name := range t.f.Run.Queues {
+		known[name] = true
+	}
+	for i, name := range t.queues {
+		n := all.Label(i)
+		line := Queue{
+			Name: name, Rate: newRate(n-all.At(i, i), n, few), Sent: all.Predicted(i), Predicted: sent[i],
+			Precision: ratio(all.Precision(i)), Recall: ratio(all.Recall(i)), F1: ratio(all.F1(i)),
+			Cost: undefined, Known: known[name] || len(known) == 0,
+		}
+		if t.o.Costs != nil {
+			line.Cost = Number(cost[i])
+		}
+		for j, to := range t.queues {
+			if c := all.At(i, j); i != j && c > line.MostlyN {
+				line.Mostly, line.MostlyN = to, c
+			}
+		}
+		w.Queues = append(w.Queues, line)
+	}
+	w.Macro = undefined
+	if f1, ok := all.MacroF1(); ok {
+		w.Macro = Number(f1)
+	}
+	if q <= 200 {
+		w.Confusion = make([][]int, q)
+		for i := range w.Confusion {
+			w.Confusion[i] = make([]int, q)
+			for j := range w.Confusion[i] {
+				w.Confusion[i][j] = all.At(i, j)
+			}
+		}
+	}
+	w.Pairs = make([]Pair, 0, len(pairs))
+	for _, p := range pairs {
+		w.Pairs = append(w.Pairs, *p)
+	}
+	slices.SortFunc(w.Pairs, func(a, b Pair) int {
+		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(b.Right, a.Right), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
+	})
+	if t.o.Costs != nil {
+		sum := &CostSum{Mean: undefined}
+		for _, c := range cost {
+			sum.Sum += c
+		}
+		if len(t.judged) > 0 {
+			sum.Mean = Number(sum.Sum / float64(len(t.judged)))
+		}
+		w.Cost = sum
+		for _, q := range t.o.Costs.Unknown(t.queues) {
+			w.Warnings = append(w.Warnings, fmt.Sprintf("the costs file names the queue %q, which neither the router nor a label knows", q))
+		}
+	}
+}
+
+// labelMargin is the logit of the label minus the best other, from the scores: their logarithms
+// differ from the logits by one constant. NaN where the label has no score.
+func labelMargin(r *result.Row) float64 {
+	label, best := math.NaN(), math.Inf(-1)
+	for _, s := range r.Scores {
+		// A float32 softmax can round to zero; its logarithm must stay finite to be compared.
+		l := math.Log(max(float64(s.Score), 1e-38))
+		if s.Queue == r.Label {
+			label = l
+		} else {
+			best = max(best, l)
+		}
+	}
+	if math.IsInf(best, -1) {
+		return math.NaN()
+	}
+	return label - best
+}
+
+// examples lists the messages worth looking at.
+func (t *tally) examples(w *Weekly) {
+	w.Caused, w.Saved, w.Others = []Example{}, []Example{}, []Example{}
+	for _, r := range t.judged {
+		whole, known := t.readWhole(r)
+		wrongWhole := known && whole != r.Label
+		switch {
+		case r.Wrong() && r.Cut() && known && !wrongWhole:
+			w.Caused = append(w.Caused, t.example(r, whole))
+		case r.Wrong():
+			w.Others = append(w.Others, t.example(r, whole))
+		case r.Cut() && wrongWhole:
+			w.Saved = append(w.Saved, t.example(r, whole))
+		}
+	}
+	tie := func(a, b *Example) int {
+		return cmp.Or(strings.Compare(a.MessageID, b.MessageID), strings.Compare(a.Source, b.Source), cmp.Compare(a.RecordNo, b.RecordNo))
+	}
+	byChange := func(a, b Example) int {
+		return cmp.Or(compareSize(b.Change, a.Change), tie(&a, &b))
+	}
+	slices.SortFunc(w.Caused, byChange)
+	slices.SortFunc(w.Saved, byChange)
+	slices.SortFunc(w.Others, func(a, b Example) int {
+		return cmp.Or(compareSize(b.Score, a.Score), tie(&a, &b)) // the surest mistake first
+	})
+	w.CausedN, w.SavedN, w.OthersN = len(w.Caused), len(w.Saved), len(w.Others)
+	w.Caused, w.Saved, w.Others = t.shown(w.Caused), t.shown(w.Saved), t.shown(w.Others)
+}
+
+// compareSize orders by absolute size, undefined least.
+func compareSize(a, b Number) int {
+	size := func(x Number) float64 {
+		if !x.Defined() {
+			return -1
+		}
+		return math.Abs(float64(x))
+	}
+	return cmp.Compare(size(a), size(b))
+}
+
+// shown cuts a list to the examples a page carries.
+func (t *tally) shown(list []Example) []Example { return list[:min(len(list), t.o.Examples)] }
+
+func (t *tally) example(r *result.Row, whole string) Example {
+	e := Example{
+		Source: r.Source, RecordNo: r.RecordNo, MessageID: r.MessageID, Label: r.Label, Prediction: r.Prediction,
+		Tokens: t.length(r), Kept: int(r.TokensKept), Score: Number(r.Score), Change: undefined,
+	}
+	if t.f.Run.Model.Family == asRouted {
+		e.Score = undefined
+	}
+	if !r.Cut() {
+		e.Kept = e.Tokens
+	} else {
+		e.Whole = whole
+		for _, k := range r.Kept {
+			e.Ranges = append(e.Ranges, Span{int(k.From), int(k.To)})
+		}
+		if len(e.Ranges) == 0 {
+			e.Ranges = []Span{{0, e.Kept}}
+		}
+		if ref := t.whole[key(r)]; ref != nil {
+			e.Change = Number(float64(ref.LabelMargin) - labelMargin(r))
+			if ref.DecisiveTo > ref.DecisiveFrom {
+				e.Decisive, e.Zone = &Span{int(ref.DecisiveFrom), int(ref.DecisiveTo)}, ref.DecisiveZone
+			}
+		}
+	}
+	if t.o.WithText {
+		e.Subject, e.Text = r.Subject, r.Text
+	}
+	return e
+}
+
+// asRouted is the family of a run that evaluates the deployed router's own decisions.
+const asRouted = "as-routed"
+
+// reasons counts what was not scored, and what was read with a remark.
+func (t *tally) reasons(w *Weekly) {
+	rejected, warned, skipped := newReasons(), newReasons(), newReasons()
+	for i := range t.f.Rejects {
+		r := &t.f.Rejects[i]
+		rejected.add(r.Stage, r.Code, r.Source, r.RecordNo, r.Detail)
+	}
+	for i := range t.f.Rows {
+		r := &t.f.Rows[i]
+		for _, code := range r.Warnings {
+			warned.add("", code, r.Source, r.RecordNo, "")
+		}
+		if !r.Scored() {
+			skipped.add("", r.Status, r.Source, r.RecordNo, "")
+		}
+	}
+	w.Rejected, w.Warned, w.Skipped = rejected.list(), warned.list(), skipped.list()
+}
+
+type reasons map[[2]string]*reasonCount
+
+type reasonCount struct {
+	Reason
+	source string
+	record int64
+}
+
+func newReasons() reasons { return reasons{} }
+
+func (m reasons) add(stage, code, source string, record int64, detail string) {
+	k := [2]string{stage, code}
+	c := m[k]
+	if c == nil {
+		c = &reasonCount{Reason: Reason{Stage: stage, Code: code}, source: source, record: record}
+		c.Detail = detail
+		m[k] = c
+	}
+	c.N++
+	// The first in the order of the messages, whatever the order of the rows.
+	if source < c.source || source == c.source && record < c.record {
+		c.source, c.record, c.Detail = source, record, detail
+	}
+}
+
+func (m reasons) list() []Reason {
+	list := make([]Reason, 0, len(m))
+	for _, c := range m {
+		c.Example = fmt.Sprintf("%s record %d", c.source, c.record)
+		list = append(list, c.Reason)
+	}
+	sort.Slice(list, func(i, j int) bool {
+		a, b := list[i], list[j]
+		if a.N != b.N {
+			return a.N > b.N
+		}
+		return a.Stage+"/"+a.Code < b.Stage+"/"+b.Code
+	})
+	return list
+}
+
+// nonNil keeps null out of JSON where a reader expects a list.
+func nonNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
