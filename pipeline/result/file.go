@@ -189,6 +189,24 @@ func ReadFolder(dir string) (*Folder, error) {
 	return f, nil
 }
 
+// ReadRun reads the run facts of the finished run in dir alone. os.ErrNotExist: there is none.
+func ReadRun(dir string) (Run, error) {
+	path := filepath.Join(dir, ResultsFile)
+	meta, err := eachRow(path, func([]struct {
+		RunID string `parquet:"run_id,dict"`
+	}) error {
+		return io.EOF // the metadata is read by now
+	})
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Run{}, err
+	}
+	run, err := parseRun(meta)
+	if err != nil {
+		return Run{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return run, nil
+}
+
 func readResults(path string) (Run, []Row, error) {
 	rows, meta, err := readTable[Row](path)
 	if err != nil {

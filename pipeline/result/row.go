@@ -50,7 +50,7 @@ type Row struct {
 	Scores     []QueueScore `parquet:"scores,list"`
 
 	TokensTotal int32   `parquet:"tokens_total"` // of the whole message, specials included
-	TokensKept  int32   `parquet:"tokens_kept"`  // that a model read at least once, specials of the first window included
+	TokensKept  int32   `parquet:"tokens_kept"`  // that a model read at least once, one set of specials included
 	Kept        []Range `parquet:"kept,list"`    // token ranges that were read
 	Cap         int32   `parquet:"cap"`          // in tokens; 0: the whole message
 	Strategy    string  `parquet:"strategy,dict"`
@@ -97,6 +97,7 @@ const (
 	ReadWhole   = "whole"   // the reference: the whole message, by windows where positions end
 	ReadSetting = "setting" // another cap or strategy of a sweep
 	ReadPlacebo = "placebo" // as many tokens dropped as the cut dropped, at random spans
+	ReadControl = "control" // an uncut message read whole once more: must not differ from the row
 )
 
 // Reading is the same message read another way. Only messages that the setting would cut are read
@@ -123,6 +124,8 @@ type Reading struct {
 	DecisiveFrom int32  `parquet:"decisive_from"`
 	DecisiveTo   int32  `parquet:"decisive_to"`
 	DecisiveZone string `parquet:"decisive_zone,dict"`
+	// Nanos is how long the reading took; measured, so never in the file.
+	Nanos int64 `parquet:"-"`
 }
 
 // Reject is one record that could not be evaluated: never counted as a misroute, never dropped
@@ -151,6 +154,7 @@ type Reject struct {
 type Run struct {
 	Schema      int    `json:"schema_version"`
 	RunID       string `json:"run_id"` // hash of what follows
+	Key         string `json:"key"`    // hash of the configuration alone: the same question asked of a file
 	ToolVersion string `json:"tool_version"`
 
 	Model      ModelFacts     `json:"model"`
