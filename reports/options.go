@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"misroute/reports/cohort"
 	"misroute/reports/stats"
 )
 
@@ -55,6 +56,12 @@ func (o Options) defaults() Options {
 		o.Seed = stats.DefaultSeed
 	}
 	return o
+}
+
+// CheckBuckets says what is wrong with a --buckets value, before a run is made for it.
+func CheckBuckets(spec string) error {
+	_, err := cohort.ParseBuckets(spec, nil)
+	return err
 }
 
 // TermOptions of the terminal form.

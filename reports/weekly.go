@@ -266,36 +266,17 @@ func newTally(f *result.Folder, o Options) *tally {
 	return t
 }
 
-// listQueues orders the queues: the router's own first, then what labels and predictions add, by
-// name.
+// listQueues numbers the queues: the router's own first, then what labels and predictions add.
 func (t *tally) listQueues() {
+	all := cohort.NewQueues(t.f)
 	t.queueAt = map[string]int{}
-	add := func(q string) {
-		if _, ok := t.queueAt[q]; ok || q == "" {
-			return
-		}
-		if len(t.queues) >= mostQueues {
-			q = foldedQueue
-			if _, ok := t.queueAt[q]; ok {
-				return
-			}
-		}
-		t.queueAt[q] = len(t.queues)
-		t.queues = append(t.queues, q)
+	for i := range min(all.Len(), mostQueues) {
+		t.queueAt[all.Name(i)] = i
+		t.queues = append(t.queues, all.Name(i))
 	}
-	for _, q := range t.f.Run.Queues {
-		add(q)
-	}
-	extra := map[string]bool{}
-	for _, r := range t.rows {
-		extra[r.Label] = true
-		extra[r.Prediction] = true
-	}
-	for _, r := range t.whole {
-		extra[r.Prediction] = true
-	}
-	for _, q := range sortedKeys(extra) {
-		add(q)
+	if all.Len() > mostQueues {
+		t.queueAt[foldedQueue] = len(t.queues)
+		t.queues = append(t.queues, foldedQueue)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"misroute/pipeline/result"
+	"misroute/reports/cohort"
 	"misroute/reports/stats"
 )
 
@@ -101,43 +102,25 @@ type Step struct {
 	Share   Number `json:"share"`   // right from this cap or a smaller one on
 }
 
-// clusters numbers the threads of rows; a row without a thread key is a thread of its own.
+// clusters numbers the threads of rows.
 func clusters(rows []*result.Row) (of []int, n int) {
+	var c cohort.Clusters
 	of = make([]int, len(rows))
-	index := map[string]int{}
 	for i, r := range rows {
-		if r.ThreadKey == "" {
-			of[i] = n
-			n++
-			continue
-		}
-		at, ok := index[r.ThreadKey]
-		if !ok {
-			at = n
-			index[r.ThreadKey] = at
-			n++
-		}
-		of[i] = at
+		of[i] = int(c.Of(r.ThreadKey))
+		n = max(n, of[i]+1)
 	}
 	return of, n
 }
 
 // threads fills the design effect of the total.
 func (t *tally) threads(w *Weekly) {
-	of, n := clusters(t.judged)
-	groups := make([]stats.Group, n)
-	for i, r := range t.judged {
-		groups[of[i]].N++
-		if r.Wrong() {
-			groups[of[i]].K++
-		}
-	}
 	if len(t.judged) == 0 {
 		return
 	}
-	d := stats.DesignEffect(groups)
+	d := stats.DesignEffect(cohort.Threads(t.judged))
 	ci := d.Interval(stats.Z95)
-	w.Threads = &Threads{Threads: n, Effective: Number(d.Effective()), DesignEffect: Number(d.Effect), Low: Number(ci.Low), High: Number(ci.High)}
+	w.Threads = &Threads{Threads: d.Clusters, Effective: Number(d.Effective()), DesignEffect: Number(d.Effect), Low: Number(ci.Low), High: Number(ci.High)}
 }
 
 // cut fills the cost of truncation, where the run cut anything or had a cap to cut at.

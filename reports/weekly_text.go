@@ -7,17 +7,25 @@ import (
 	"strings"
 
 	"misroute/pipeline/result"
+	"misroute/reports/cohort"
 	"misroute/reports/table"
 )
 
 // checks warns of rows that do not belong in one report.
 func (t *tally) checks(w *Weekly) {
-	kinds := map[string]bool{}
+	var mixing cohort.Mixing
 	for _, r := range t.rows {
-		kinds[setting{int(r.Cap), r.Strategy}.String()] = true
+		mixing.Add(&t.f.Run, r)
 	}
-	if len(kinds) > 1 {
-		w.Warnings = append(w.Warnings, "mixes settings: "+clipList(sortedKeys(kinds), 4))
+	for _, m := range mixing.Mixed() {
+		rest := 0
+		for _, v := range m.Values[1:] {
+			rest += v.N
+		}
+		// A guess at the language of short mail errs now and then: one in twenty is no mixture.
+		if m.Dimension != "languages" || rest*20 > len(t.rows) {
+			w.Warnings = append(w.Warnings, "mixes "+m.String())
+		}
 	}
 	if folded, ok := t.queueAt[foldedQueue]; ok {
 		w.Warnings = append(w.Warnings, fmt.Sprintf("more than %s queues: the rest is counted as %s; are the labels queues?", count(folded), foldedQueue))

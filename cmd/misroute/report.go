@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"misroute/pipeline/result"
+	"misroute/reports"
+)
+
+// Files of a run folder that people read.
+const (
+	reportHTML     = "report.html"
+	reportMarkdown = "report.md"
+	reportJSON     = "report.json"
+)
+
+// reportOptions is how a run is judged and shown; every verb that ends in a report has it.
+type reportOptions struct {
+	reports.Options
+	color string // auto, always, never
+}
+
+// reportFlags are the flags of reportOptions.
+func reportFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "buckets", Usage: "length buckets: upper edges in tokens such as `64,256,1024`, or equal:4 for equal counts (default: the usual caps)"},
+		&cli.StringFlag{Name: "costs", Usage: "weigh misroutes by a CSV `FILE` with the columns from,to,cost (* is any queue; unlisted pairs cost 1)"},
+		&cli.Float64Flag{Name: "threshold", Usage: "say what happens if messages with a score below `SCORE` go to a person"},
+		&cli.IntFlag{Name: "examples", Value: 200, Usage: "list at most `N` messages each way (counts are never capped)"},
+		&cli.StringFlag{Name: "color", Value: "auto", Usage: "colour on the terminal: auto, always, never (NO_COLOR is respected)"},
+	}
+}
+
+// bindReport reads reportFlags.
+func bindReport(c *cli.Context) (reportOptions, error) {
+	o := reportOptions{color: c.String("color")}
+	o.Buckets, o.Threshold, o.Examples, o.WithText = c.String("buckets"), c.Float64("threshold"), c.Int("examples"), c.Bool("with-text")
+	if err := reports.CheckBuckets(o.Buckets); err != nil {
+		return o, usagef("--buckets: %w", err)
+	}
+	if !(o.Threshold >= 0 && o.Threshold <= 1) {
+		return o, usagef("--threshold %g: a score lies between 0 and 1", o.Threshold)
+	}
+	if o.Examples < 1 {
+		return o, usagef("--examples %d: want at least 1", o.Examples)
+	}
+	switch o.color {
+	case "auto", "always", "never":
+	default:
+		return o, usagef("--color %q: want auto, always or never", o.color)
+	}
+	if path := c.String("costs"); path != "" {
+		f, err := os.Open(path)
+		if err != nil {
+			return o, usagef("--costs: %w", err)
+		}
+		defer f.Close()
+		if o.Costs, err = reports.ParseCosts(f); err != nil {
+			return o, usagef("%s: %w", path, err)
+		}
+	}
+	return o, nil
+}
+
+// terminal settles width and colour for a writer.
+func (o reportOptions) terminal(stdout io.Writer, folder string) reports.TermOptions {
+	t := reports.TermOptions{Width: 80, Folder: folder, Color: o.color == "always"}
+	f, ok := stdout.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return t
+	}
+	if o.color == "auto" && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
+		t.Color = true
+	}
+	// Wider than 120 a table is hard to follow with the eye.
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+		t.Width = min(width, 120)
+	}
+	return t
+}
+
+// printWeekly writes the weekly report of a run to the terminal.
+func printWeekly(f *result.Folder, o reportOptions, stdout io.Writer) error {
+	w, err := reports.NewWeekly(f, o.Options)
+	if err != nil {
+		return err
+	}
+	return w.Terminal(stdout, o.terminal(stdout, f.Dir))
+}
+
+// writeReports writes report.html, report.md and report.json of a run into dir.
+func writeReports(dir string, f *result.Folder, o reportOptions) error {
+	w, err := reports.NewWeekly(f, o.Options)
+	if err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{{reportHTML, w.HTML}, {reportMarkdown, w.Markdown}, {reportJSON, w.JSON}} {
+		if err := replaceFile(filepath.Join(dir, file.name), file.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaceFile writes a file aside and renames it, so that nobody opens half a report.
+func replaceFile(path string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := os.WriteFile(path+".tmp", b.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
+
+// ReportCommand makes the reports of a run again.
+func ReportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "report",
+		Usage:     "make the reports of a run again, from its rows alone",
+		ArgsUsage: "RUN",
+		Description: "Reads the Parquet files of a run folder, neither mail nor model, prints the weekly report and writes\n" +
+			"report.html, report.md and report.json beside them (or into --out).\n\n" +
+			"Examples:\n" +
+			"  misroute report runs/2026-W47\n" +
+			"  misroute report --buckets equal:4 --costs costs.csv runs/2026-W47\n" +
+			"  misroute report --format markdown runs/2026-W47 | pbcopy\n\n" +
+			"Exit codes: 0 done; 2 no readable run there.",
+		Flags: append(reportFlags(),
+			&cli.StringFlag{Name: "format", Value: "all", Usage: "`FORM` to make: all (terminal here, the others as files), or one of terminal, html, markdown, json on standard output"},
+			&cli.StringFlag{Name: "out", Usage: "`DIR` for the files (default: the run folder)"},
+			&cli.BoolFlag{Name: "with-text", Usage: "show subjects and text, where the run stored them"},
+		),
+		Action: func(c *cli.Context) error {
+			o, err := bindReport(c)
+			if err != nil {
+				return err
+			}
+			if c.NArg() != 1 {
+				return usagef("report wants one run folder, got %d arguments; see misroute report --help", c.NArg())
+			}
+			return runReport(c.Context, reportRun{o, c.Args().First(), c.String("format"), c.String("out")}, c.App.Writer)
+		},
+	}
+}
+
+// reportRun is everything `misroute report` was asked for.
+type reportRun struct {
+	reportOptions
+	run    string
+	format string
+	out    string
+}
+
+func runReport(_ context.Context, o reportRun, stdout io.Writer) error {
+	f, err := result.ReadFolder(o.run)
+	if err != nil {
+		return usageError(err)
+	}
+	w, err := reports.NewWeekly(f, o.Options)
+	if err != nil {
+		return err
+	}
+	switch strings.ToLower(o.format) {
+	case "terminal", "text":
+		return w.Terminal(stdout, o.terminal(stdout, f.Dir))
+	case "html":
+		return w.HTML(stdout)
+	case "markdown", "md":
+		return w.Markdown(stdout)
+	case "json":
+		return w.JSON(stdout)
+	case "all", "":
+	default:
+		return usagef("--format %q: want all, terminal, html, markdown or json", o.format)
+	}
+	dir := f.Dir
+	if o.out != "" {
+		dir = o.out
+		if err := os.MkdirAll(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return usageError(err)
+		}
+	}
+	if err := writeReports(dir, f, o.reportOptions); err != nil {
+		return err
+	}
+	return w.Terminal(stdout, o.terminal(stdout, dir))
+}
