@@ -34,15 +34,7 @@ func (p *EncoderParams) check(c *Config) error {
 	}
 	s.norm("embedding norm", &p.EmbedNorm, c.Hidden)
 	for i := range p.Layers {
-		l, name := &p.Layers[i], fmt.Sprintf("layer %d ", i)
-		s.linear(name+"query", &l.Query, c.Hidden, c.Hidden)
-		s.linear(name+"key", &l.Key, c.Hidden, c.Hidden)
-		s.linear(name+"value", &l.Value, c.Hidden, c.Hidden)
-		s.linear(name+"attention output", &l.Output, c.Hidden, c.Hidden)
-		s.norm(name+"attention norm", &l.AttentionNorm, c.Hidden)
-		s.linear(name+"up", &l.Up, c.Intermediate, c.Hidden)
-		s.linear(name+"down", &l.Down, c.Hidden, c.Intermediate)
-		s.norm(name+"output norm", &l.OutputNorm, c.Hidden)
+		s.layer(fmt.Sprintf("layer %d ", i), &p.Layers[i], c)
 	}
 	s.linear("pooler", &p.Pool, c.Hidden, c.Hidden)
 	s.linear("classifier", &p.Classify, len(c.Labels), c.Hidden)
@@ -64,6 +56,17 @@ func (s *shapes) linear(name string, l *Linear, out, in int) {
 	if l.Bias != nil {
 		s.want(name+" bias", l.Bias, 1, out)
 	}
+}
+
+func (s *shapes) layer(name string, l *LayerParams, c *Config) {
+	s.linear(name+"query", &l.Query, c.Hidden, c.Hidden)
+	s.linear(name+"key", &l.Key, c.Hidden, c.Hidden)
+	s.linear(name+"value", &l.Value, c.Hidden, c.Hidden)
+	s.linear(name+"attention output", &l.Output, c.Hidden, c.Hidden)
+	s.norm(name+"attention norm", &l.AttentionNorm, c.Hidden)
+	s.linear(name+"up", &l.Up, c.Intermediate, c.Hidden)
+	s.linear(name+"down", &l.Down, c.Hidden, c.Intermediate)
+	s.norm(name+"output norm", &l.OutputNorm, c.Hidden)
 }
 
 func (s *shapes) norm(name string, n *Norm, size int) {

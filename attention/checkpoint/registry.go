@@ -26,6 +26,7 @@ var registry = struct {
 	"distilbert":  {buildDistilBERT, ignoreBERT},
 	"roberta":     {buildRoBERTa, ignoreRoBERTa},
 	"xlm-roberta": {buildRoBERTa, ignoreRoBERTa},
+	"deberta-v2":  {buildDeBERTa, ignoreDeBERTa},
 	"modernbert":  {buildModernBERT, ignoreModernBERT},
 }}
 
