@@ -40,7 +40,7 @@ func (l *layout) take(name string, rows, columns int, decay bool) []float32 {
 	if l.vector == nil {
 		return nil
 	}
-	return l.vector[l.used-n : l.used : l.used]
+	return l.vector[l.used-n : l.used] // with its capacity, see keysValues
 }
 
 func (l *layout) linear(name string, out, in int) attention.Linear {
