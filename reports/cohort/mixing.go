@@ -39,64 +39,73 @@ func (m Mixture) String() string {
 	return b.String()
 }
 
-// dimensions are what rows of one cell should have in common. Languages that the reader of the
-// mail was unsure of count for none.
+// mixKey is what rows of one cell should have in common.
+type mixKey struct {
+	run                *result.Run
+	language, strategy string
+	limit              int32
+}
+
+// dimensions read a key. Languages that the reader of the mail was unsure of count for none.
 var dimensions = []struct {
 	name string
-	of   func(*result.Run, *result.Row) string
+	of   func(mixKey) string
 }{
-	{"languages", func(_ *result.Run, r *result.Row) string { return r.Language }},
-	{"models", func(f *result.Run, _ *result.Row) string {
-		if len(f.Model.SHA256) > 8 {
-			return f.Model.Name + " " + f.Model.SHA256[:8]
-		}
-		return cmp.Or(f.Model.Name, f.Model.Family)
+	{"languages", func(k mixKey) string { return k.language }},
+	{"models", func(k mixKey) string {
+		m := &k.run.Model
+		return digested(cmp.Or(m.Name, m.Family), m.SHA256)
 	}},
-	{"tokenizers", func(f *result.Run, _ *result.Row) string {
-		if len(f.Model.TokenizerSHA256) > 8 {
-			return f.Model.Tokenizer + " " + f.Model.TokenizerSHA256[:8]
-		}
-		return f.Model.Tokenizer
+	{"tokenizers", func(k mixKey) string {
+		m := &k.run.Model
+		return digested(m.Tokenizer, m.TokenizerSHA256)
 	}},
-	{"caps", func(_ *result.Run, r *result.Row) string {
-		if r.Cap == 0 {
+	{"caps", func(k mixKey) string {
+		if k.limit == 0 {
 			return "none"
 		}
-		return strconv.Itoa(int(r.Cap))
+		return strconv.Itoa(int(k.limit))
 	}},
-	{"strategies", func(_ *result.Run, r *result.Row) string { return r.Strategy }},
-	{"precisions", func(f *result.Run, _ *result.Row) string { return f.Precision }},
-	{"treatments of quotes", func(f *result.Run, _ *result.Row) string { return f.Quotes }},
+	{"strategies", func(k mixKey) string { return k.strategy }},
+	{"precisions", func(k mixKey) string { return k.run.Precision }},
+	{"treatments of quotes", func(k mixKey) string { return k.run.Quotes }},
+}
+
+// digested is a name with the first digits of what it names.
+func digested(name, sha256 string) string {
+	if len(sha256) > 8 {
+		return name + " " + sha256[:8]
+	}
+	return name
 }
 
 // Mixing finds out in what the rows of a group differ. The zero value is an empty group.
 type Mixing struct {
-	seen []map[string]int // by dimension
+	seen map[mixKey]int
 }
 
 // Add takes a row of a run into the group.
 func (m *Mixing) Add(run *result.Run, row *result.Row) {
 	if m.seen == nil {
-		m.seen = make([]map[string]int, len(dimensions))
-		for i := range m.seen {
-			m.seen[i] = map[string]int{}
-		}
+		m.seen = map[mixKey]int{}
 	}
-	for i, d := range dimensions {
-		if v := d.of(run, row); v != "" {
-			m.seen[i][v]++
-		}
-	}
+	m.seen[mixKey{run, row.Language, row.Strategy, row.Cap}]++
 }
 
 // Mixed lists the dimensions with more than one value.
 func (m *Mixing) Mixed() []Mixture {
 	var out []Mixture
-	for i, values := range m.seen {
+	for _, d := range dimensions {
+		values := map[string]int{}
+		for k, n := range m.seen {
+			if v := d.of(k); v != "" {
+				values[v] += n
+			}
+		}
 		if len(values) < 2 {
 			continue
 		}
-		x := Mixture{Dimension: dimensions[i].name}
+		x := Mixture{Dimension: d.name}
 		for name, n := range values {
 			x.Values = append(x.Values, Value{name, n})
 		}

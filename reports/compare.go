@@ -1,0 +1,650 @@
+package reports
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"misroute/pipeline/result"
+	"misroute/reports/cohort"
+	"misroute/reports/stats"
+)
+
+// CompareOptions of a comparison. Margin and Alpha of the gate stand in Options.
+type CompareOptions struct {
+	Options
+	Intersect bool // compare what the runs share instead of refusing different sets
+	Workers   int  // goroutines of the resampling; the numbers do not depend on it
+}
+
+// Compare is the paired comparison of a candidate with a baseline over the same messages. Its
+// fields are the JSON form. Differences are candidate minus baseline: negative is better.
+type Compare struct {
+	Schema   int             `json:"schema_version"`
+	Report   string          `json:"report"` // "compare"
+	Headline string          `json:"headline"`
+	Gate     stats.Judgement `json:"gate"`
+	Doubt    []string        `json:"doubt"` // what to know before acting on the verdict
+
+	Baseline  Side     `json:"baseline"`
+	Candidate Side     `json:"candidate"`
+	Sets      Sets     `json:"messages"`
+	Overall   Contrast `json:"overall"`
+	// Routable is the same without labels that one of the routers does not know.
+	Routable *Contrast                `json:"routable,omitempty"`
+	MacroF1  *stats.MacroF1Difference `json:"macro_f1,omitempty"`
+	Severity *stats.CostDifference    `json:"severity,omitempty"` // with a costs file
+
+	Flips Flips `json:"flips"`
+	// Confirmed says that the overall difference is decided, so that buckets and queues are tested
+	// as one family with Holm's correction; otherwise they are exploratory, with a q.
+	Confirmed bool          `json:"families_tested"`
+	Unit      string        `json:"length_unit"`
+	Lengths   []Contrast    `json:"lengths"`
+	Queues    []QueueChange `json:"queues"`
+	Ways      []WayChange   `json:"ways"`     // label to prediction, by what changed most
+	Explored  []Contrast    `json:"explored"` // languages and weeks: exploratory
+
+	Tests    []Test            `json:"tests"`
+	Seeds    map[string]uint64 `json:"seeds"`
+	Warnings []string          `json:"warnings"`
+
+	options CompareOptions
+}
+
+// Side says what one side of a comparison is and what it costs, over the compared messages.
+type Side struct {
+	Name      string    `json:"name"` // of the model
+	Runs      []RunFact `json:"runs"`
+	Messages  int       `json:"messages"`   // scored, before pairing
+	MeanKept  Number    `json:"mean_kept"`  // tokens read a message
+	Cut       int       `json:"cut"`        // messages that lost tokens
+	Windows   int64     `json:"windows"`    // passes through the model
+	Cells     int64     `json:"cells"`      // of the score grids
+	FLOPs     int64     `json:"flops"`      //
+	Millis    Number    `json:"ms"`         // measured, a message on one core
+	PeakBytes int64     `json:"peak_bytes"` // measured; 0: unknown
+	ECE       Number    `json:"ece"`        // calibration error of the scores
+	// WrongScore is the mean score of misroutes: how sure the router is when it is wrong.
+	WrongScore Number `json:"mean_score_wrong"`
+}
+
+// RunFact names one run.
+type RunFact struct {
+	RunID     string `json:"run_id"`
+	Model     string `json:"model"`
+	SHA256    string `json:"sha256,omitempty"`
+	Tokenizer string `json:"tokenizer,omitempty"`
+	Setting   string `json:"setting"`
+	Precision string `json:"precision,omitempty"`
+	Kernel    string `json:"kernel,omitempty"`
+	Version   string `json:"tool_version"`
+	Weeks     string `json:"weeks,omitempty"`
+}
+
+// Sets counts the messages of both sides.
+type Sets struct {
+	Baseline  int        `json:"baseline"`  // scored
+	Candidate int        `json:"candidate"` // scored
+	Paired    int        `json:"paired"`
+	Labelled  int        `json:"labelled"` // of the paired
+	Intersect bool       `json:"intersect"`
+	Repeats   int        `json:"repeats"`  // rows of a message that an earlier run of the side had
+	LeftOut   int        `json:"left_out"` // messages that are not in both
+	Unpaired  []Unpaired `json:"unpaired"` // at most as many as examples are listed
+}
+
+// Contrast compares both sides over one group of labelled messages.
+type Contrast struct {
+	Name  string       `json:"name"`
+	Kind  string       `json:"kind"` // overall, length, queue, language, week
+	Base  Rate         `json:"baseline"`
+	Cand  Rate         `json:"candidate"`
+	Pairs stats.Paired `json:"paired"`
+	// Holm is the adjusted p where the group belongs to the tested family, Q the false discovery
+	// rate where it is exploratory.
+	Holm Number `json:"holm_p"`
+	Q    Number `json:"q"`
+	// Warnings name what else the group mixes.
+	Mixed []cohort.Mixture `json:"mixed,omitempty"`
+}
+
+// few says whether the group is too small for a test.
+func (c *Contrast) few() bool { return c.Base.Few }
+
+// QueueChange is a queue in both runs: misroutes of the messages that belong there, and how well
+// it is kept.
+type QueueChange struct {
+	Contrast
+	BasePrecision Number `json:"baseline_precision"`
+	CandPrecision Number `json:"candidate_precision"`
+	BaseF1        Number `json:"baseline_f1"`
+	CandF1        Number `json:"candidate_f1"`
+}
+
+// WayChange is a way mail goes wrong, in both runs. Base - Saved + Added = Cand.
+type WayChange struct {
+	From  string  `json:"from"`
+	To    string  `json:"to"`
+	Base  int     `json:"baseline"`
+	Cand  int     `json:"candidate"`
+	Saved int     `json:"saved"` // went this way only in the baseline
+	Added int     `json:"added"` // go this way only in the candidate
+	Cost  float64 `json:"cost"`  // severity of one
+	Q     Number  `json:"q"`     // exploratory
+}
+
+// Flips counts messages whose prediction changed, and lists the plainest.
+type Flips struct {
+	Negative   int    `json:"negative"` // right to wrong
+	Positive   int    `json:"positive"` // wrong to right
+	Neutral    int    `json:"neutral"`  // wrong to another wrong queue
+	Unlabelled int    `json:"unlabelled"`
+	Worst      []Flip `json:"worst"` // negative, by loss of margin
+	Best       []Flip `json:"best"`  // positive, by gain of margin
+	Other      []Flip `json:"other"` // neutral and unlabelled, by size of the change
+}
+
+// Flip is one message whose prediction changed.
+type Flip struct {
+	MessageID string `json:"message_id"`
+	Source    string `json:"source"`
+	RecordNo  int64  `json:"record_no"`
+	Label     string `json:"label"`
+	Base      string `json:"baseline"`
+	Cand      string `json:"candidate"`
+	Tokens    int    `json:"tokens"`
+	Change    Number `json:"margin_change"` // of the label's margin, baseline to candidate
+	Subject   string `json:"subject,omitempty"`
+}
+
+// Flipped is the number of messages whose prediction changed.
+func (f *Flips) Flipped() int { return f.Negative + f.Positive + f.Neutral + f.Unlabelled }
+
+// Verdict is the outcome of the gate.
+func (c *Compare) Verdict() stats.Verdict { return c.Gate.Verdict }
+
+// comparison is what NewCompare works on.
+type comparison struct {
+	o          CompareOptions
+	base, cand *runSide
+	pairs      []pairedMessage // by id
+	judged     []pairedMessage // of those, labelled
+	queues     *cohort.Queues
+	buckets    cohort.Buckets
+	c          *Compare
+}
+
+// NewCompare compares two sides, each one run or the weekly runs of several weeks. Runs over
+// different messages are a *SetsDifferError unless o.Intersect; runs that share no labelled
+// message cannot be compared.
+func NewCompare(base, cand []*result.Folder, o CompareOptions) (*Compare, error) {
+	if len(base) == 0 || len(cand) == 0 {
+		return nil, errors.New("a comparison needs a baseline and a candidate")
+	}
+	o.Options = o.defaults()
+	w := &comparison{o: o, base: newRunSide(base), cand: newRunSide(cand)}
+	pairs, unpaired := joinSides(w.base, w.cand)
+	if len(unpaired) > 0 && !o.Intersect {
+		return nil, &SetsDifferError{len(w.base.rows), len(w.cand.rows), len(pairs), unpaired}
+	}
+	w.pairs = pairs
+	w.c = &Compare{
+		Schema: SchemaVersion, Report: "compare", options: o,
+		Seeds: map[string]uint64{"resampling": o.Seed},
+		Sets: Sets{
+			Baseline: len(w.base.rows), Candidate: len(w.cand.rows), Paired: len(pairs), Intersect: o.Intersect,
+			Repeats: w.base.repeats + w.cand.repeats, LeftOut: len(unpaired), Unpaired: clip(unpaired, o.Examples),
+		},
+	}
+	if err := w.number(); err != nil {
+		return nil, err
+	}
+	if len(w.judged) == 0 {
+		return nil, fmt.Errorf("no labelled message in common: %s in the baseline, %s in the candidate, %s in both, none of them labelled",
+			count(len(w.base.rows)), count(len(w.cand.rows)), count(len(pairs)))
+	}
+	w.c.Baseline, w.c.Candidate = w.side(w.base, false), w.side(w.cand, true)
+	w.overall()
+	w.flips()
+	w.families()
+	w.ways()
+	w.warn()
+	w.words()
+	return w.c, nil
+}
+
+// clip keeps the first n.
+func clip[T any](list []T, n int) []T { return list[:min(len(list), n)] }
+
+// number gives the pairs their queues, buckets and threads.
+func (w *comparison) number() error {
+	lengths := make([]int, len(w.pairs))
+	edges := slices.Clone(cohort.DefaultEdges)
+	for i := range w.pairs {
+		lengths[i] = int(w.pairs[i].base.TokensTotal)
+		edges = append(edges, int(w.pairs[i].base.Cap), int(w.pairs[i].cand.Cap))
+	}
+	buckets, err := cohort.ParseBuckets(w.o.Buckets, lengths)
+	if w.o.Buckets == "" {
+		slices.Sort(edges)
+		edges = slices.DeleteFunc(slices.Compact(edges), func(e int) bool { return e <= 0 })
+		buckets, err = cohort.NewBuckets(edges)
+	}
+	if err != nil {
+		return err
+	}
+	w.buckets = buckets
+	w.queues = cohort.NewQueues(append(slices.Clone(w.base.folders), w.cand.folders...)...)
+	w.c.Unit = "tokens"
+	numberPairs(w.pairs, w.queues, w.buckets, w.o.Costs)
+	for _, p := range w.pairs {
+		if p.label >= 0 {
+			w.judged = append(w.judged, p)
+		}
+	}
+	w.c.Sets.Labelled = len(w.judged)
+	return nil
+}
+
+// resampling is the options of everything drawn at random.
+func (w *comparison) resampling() stats.Resampling {
+	return stats.Resampling{Seed: w.o.Seed, Workers: w.o.Workers}
+}
+
+// contrast compares over the judged messages that belong.
+func (w *comparison) contrast(kind, name string, belongs func(*pairedMessage) bool) Contrast {
+	index := map[int32]int{}
+	var clusters []stats.PairCluster
+	var baseGroups, candGroups []stats.Group
+	var mixing cohort.Mixing
+	for i := range w.judged {
+		p := &w.judged[i]
+		if !belongs(p) {
+			continue
+		}
+		at, ok := index[p.cluster]
+		if !ok {
+			at = len(clusters)
+			index[p.cluster] = at
+			clusters = append(clusters, stats.PairCluster{})
+			baseGroups = append(baseGroups, stats.Group{})
+			candGroups = append(candGroups, stats.Group{})
+		}
+		clusters[at].N++
+		baseGroups[at].N++
+		candGroups[at].N++
+		b, c := p.baseWrong(), p.candWrong()
+		if b {
+			baseGroups[at].K++
+		}
+		if c {
+			candGroups[at].K++
+		}
+		if c && !b {
+			clusters[at].B++
+		}
+		if b && !c {
+			clusters[at].C++
+		}
+		mixing.Add(p.base.run, p.base.Row)
+	}
+	return Contrast{
+		Name: name, Kind: kind, Holm: undefined, Q: undefined,
+		Base:  clusteredRate(stats.DesignEffect(baseGroups), w.o.Alpha),
+		Cand:  clusteredRate(stats.DesignEffect(candGroups), w.o.Alpha),
+		Pairs: stats.ComparePaired(clusters, w.o.Alpha, w.resampling()),
+		Mixed: mixing.Mixed(),
+	}
+}
+
+// clusteredRate is a Rate whose interval knows that messages of a thread depend on each other.
+func clusteredRate(d stats.Design, alpha float64) Rate {
+	r := newRate(d.K, d.N, few)
+	ci := d.Interval(stats.ZOf(alpha))
+	r.Low, r.High = Number(ci.Low), Number(ci.High)
+	return r
+}
+
+// overall compares all labelled messages and applies the gate.
+func (w *comparison) overall() {
+	c := w.c
+	c.Overall = w.contrast("overall", "all messages", func(*pairedMessage) bool { return true })
+	c.Gate = stats.Judge(&c.Overall.Pairs, w.o.Margin, w.identical())
+	c.Confirmed = c.Overall.Pairs.Decided()
+	c.Tests = append(c.Tests, contrastTest(&c.Overall, "sign flips by thread"))
+
+	routable := w.contrast("overall", "labels both routers know", func(p *pairedMessage) bool {
+		return slices.Contains(p.base.run.Queues, p.base.Label) && slices.Contains(p.cand.run.Queues, p.base.Label)
+	})
+	if n := routable.Pairs.N; n != len(w.judged) && n > 0 {
+		c.Routable = &routable
+	}
+
+	list := make([]stats.Pair, len(w.judged))
+	costs := map[int32]*stats.CostCluster{}
+	for i := range w.judged {
+		p := &w.judged[i]
+		list[i] = stats.Pair{Cluster: p.cluster, Label: int32(p.label), Base: int32(p.from), Cand: int32(p.to)}
+		if costs[p.cluster] == nil {
+			costs[p.cluster] = &stats.CostCluster{}
+		}
+		costs[p.cluster].N++
+		costs[p.cluster].Base += p.baseCost
+		costs[p.cluster].Cand += p.toCost
+	}
+	if d, ok := stats.CompareMacroF1(list, w.queues.Len(), w.o.Alpha, w.resampling()); ok {
+		c.MacroF1 = &d
+	}
+	if w.o.Costs == nil {
+		return
+	}
+	clusters := make([]stats.CostCluster, 0, len(costs))
+	for _, k := range sortedKeys(costs) {
+		clusters = append(clusters, *costs[k])
+	}
+	if d, ok := stats.CompareCost(clusters, w.o.Alpha, w.resampling()); ok {
+		c.Severity = &d
+		c.Tests = append(c.Tests, Test{Name: "severity", Method: "sign flips by thread", N: d.N, P: d.Cluster.P, Adjusted: undefined})
+	}
+}
+
+// identical says that both runs gave every message the same answer with the same score. The
+// tolerance lets two kernels of the same arithmetic, which sum in another order, count as the same.
+func (w *comparison) identical() bool {
+	const tolerance = 1e-3
+	for i := range w.pairs {
+		p := &w.pairs[i]
+		if p.from != p.to || math.Abs(float64(p.base.Score-p.cand.Score)) > tolerance {
+			return false
+		}
+	}
+	return true
+}
+
+func contrastTest(c *Contrast, method string) Test {
+	name := c.Kind + " " + c.Name
+	if c.Kind == "overall" {
+		name = c.Kind
+	}
+	return Test{Name: name, Method: method, N: c.Pairs.N, P: c.Pairs.P(), Adjusted: undefined}
+}
+
+// side gathers what a side is and costs.
+func (w *comparison) side(s *runSide, candidate bool) Side {
+	out := Side{Messages: len(s.rows), MeanKept: undefined, Millis: undefined, ECE: undefined, WrongScore: undefined}
+	names := map[string]bool{}
+	millis, measured := 0.0, 0
+	for _, f := range s.folders {
+		out.Runs = append(out.Runs, runFact(f))
+		names[modelName(&f.Run)] = true
+		if m := f.Measured; m != nil && m.MeanScoreMillis > 0 {
+			millis += m.MeanScoreMillis * float64(len(f.Rows))
+			measured += len(f.Rows)
+			out.PeakBytes = max(out.PeakBytes, m.PeakBytes)
+		}
+	}
+	out.Name = strings.Join(sortedKeys(names), ", ")
+	if measured > 0 {
+		out.Millis = Number(millis / float64(measured))
+	}
+	kept := 0.0
+	var scores []float64
+	var right []bool
+	wrongScore, wrong := 0.0, 0
+	for i := range w.pairs {
+		p := &w.pairs[i]
+		row := p.base.Row
+		if candidate {
+			row = p.cand.Row
+		}
+		kept += float64(row.TokensKept)
+		out.Windows += int64(row.Windows)
+		out.Cells += row.Cells
+		out.FLOPs += row.FLOPs
+		if row.Cut() {
+			out.Cut++
+		}
+		if p.label < 0 || row.Score == 0 { // as routed: no scores
+			continue
+		}
+		scores = append(scores, float64(row.Score))
+		right = append(right, !row.Wrong())
+		if row.Wrong() {
+			wrongScore += float64(row.Score)
+			wrong++
+		}
+	}
+	if len(w.pairs) > 0 {
+		out.MeanKept = Number(kept / float64(len(w.pairs)))
+	}
+	if e, ok := stats.ECE(stats.Reliability(scores, right, stats.DefaultBins)); ok {
+		out.ECE = Number(e)
+	}
+	if wrong > 0 {
+		out.WrongScore = Number(wrongScore / float64(wrong))
+	}
+	return out
+}
+
+func modelName(r *result.Run) string { return cmp.Or(r.Model.Name, r.Model.Family, "unnamed") }
+
+func runFact(f *result.Folder) RunFact {
+	weeks := map[string]bool{}
+	for i := range f.Rows {
+		if w := f.Rows[i].Week; w != "" {
+			weeks[w] = true
+		}
+	}
+	all := sortedKeys(weeks)
+	span := ""
+	switch {
+	case len(all) == 1:
+		span = all[0]
+	case len(all) > 1:
+		span = all[0] + " to " + all[len(all)-1]
+	}
+	return RunFact{
+		RunID: f.Run.RunID, Model: modelName(&f.Run), SHA256: f.Run.Model.SHA256, Tokenizer: f.Run.Model.Tokenizer,
+		Setting: setting{f.Run.Cap, f.Run.Strategy}.String(), Precision: f.Run.Precision, Kernel: f.Run.Kernel,
+		Version: f.Run.ToolVersion, Weeks: span,
+	}
+}
+
+// flips lists the messages whose prediction changed.
+func (w *comparison) flips() {
+	f := &w.c.Flips
+	for i := range w.pairs {
+		p := &w.pairs[i]
+		if p.from == p.to {
+			continue
+		}
+		flip := Flip{
+			MessageID: p.key.id, Source: p.base.Source, RecordNo: p.base.RecordNo, Label: p.base.Label,
+			Base: p.base.Prediction, Cand: p.cand.Prediction, Tokens: int(p.base.TokensTotal), Change: Number(p.change()),
+		}
+		if w.o.WithText {
+			flip.Subject = cmp.Or(p.base.Subject, p.cand.Subject)
+		}
+		switch {
+		case p.label < 0:
+			f.Unlabelled++
+			f.Other = append(f.Other, flip)
+		case !p.baseWrong():
+			f.Negative++
+			f.Worst = append(f.Worst, flip)
+		case !p.candWrong():
+			f.Positive++
+			f.Best = append(f.Best, flip)
+		default:
+			f.Neutral++
+			f.Other = append(f.Other, flip)
+		}
+	}
+	// Pairs are in the order of ids already, and a stable sort keeps that for ties.
+	largest := func(list *[]Flip) {
+		slices.SortStableFunc(*list, func(a, b Flip) int {
+			return cmp.Compare(math.Abs(float64(b.Change)), math.Abs(float64(a.Change)))
+		})
+		*list = clip(*list, w.o.Examples)
+	}
+	largest(&f.Worst)
+	largest(&f.Best)
+	largest(&f.Other)
+}
+
+// families compares by length and by queue, and looks at languages and weeks.
+func (w *comparison) families() {
+	c := w.c
+	sum := 0
+	for i := range w.buckets.Len() {
+		x := w.contrast("length", w.buckets.Label(i), func(p *pairedMessage) bool { return p.bucket == i })
+		sum += x.Pairs.N
+		c.Lengths = append(c.Lengths, x)
+	}
+	if sum != len(w.judged) {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("length buckets hold %s of %s messages", count(sum), count(len(w.judged))))
+	}
+	base, cand := stats.NewConfusion(w.queues.Len()), stats.NewConfusion(w.queues.Len())
+	for i := range w.judged {
+		p := &w.judged[i]
+		base.Add(p.label, p.from, 1)
+		cand.Add(p.label, p.to, 1)
+	}
+	for q := range w.queues.Len() {
+		c.Queues = append(c.Queues, QueueChange{
+			Contrast:      w.contrast("queue", w.queues.Name(q), func(p *pairedMessage) bool { return p.label == q }),
+			BasePrecision: ratio(base.Precision(q)), CandPrecision: ratio(cand.Precision(q)),
+			BaseF1: ratio(base.F1(q)), CandF1: ratio(cand.F1(q)),
+		})
+	}
+	c.Explored = w.explored()
+
+	var family []*Contrast
+	for i := range c.Lengths {
+		family = append(family, &c.Lengths[i])
+	}
+	for i := range c.Queues {
+		family = append(family, &c.Queues[i].Contrast)
+	}
+	var others []*Contrast
+	for i := range c.Explored {
+		others = append(others, &c.Explored[i])
+	}
+	if c.Confirmed {
+		w.adjust(family, "Holm over lengths and queues", stats.Holm, func(x *Contrast, p float64) { x.Holm = Number(p) })
+	} else {
+		others = append(family, others...)
+	}
+	w.adjust(others, "Benjamini-Hochberg, exploratory", stats.BenjaminiHochberg, func(x *Contrast, p float64) { x.Q = Number(p) })
+}
+
+// adjust corrects the p of the groups that are large enough to be tested.
+func (w *comparison) adjust(group []*Contrast, method string, correct func([]float64) []float64, set func(*Contrast, float64)) {
+	group = slices.DeleteFunc(slices.Clone(group), func(x *Contrast) bool { return x.few() })
+	p := make([]float64, len(group))
+	for i, x := range group {
+		p[i] = x.Pairs.P()
+	}
+	for i, adjusted := range correct(p) {
+		set(group[i], adjusted)
+		test := contrastTest(group[i], "sign flips by thread, "+method)
+		test.Adjusted = Number(adjusted)
+		w.c.Tests = append(w.c.Tests, test)
+	}
+}
+
+// explored compares by language and by week, where there is more than one.
+func (w *comparison) explored() []Contrast {
+	var out []Contrast
+	for _, by := range []struct {
+		kind string
+		of   func(*result.Row) string
+	}{
+		{"language", func(r *result.Row) string { return r.Language }},
+		{"week", func(r *result.Row) string { return r.Week }},
+	} {
+		values := map[string]bool{}
+		for i := range w.judged {
+			values[by.of(w.judged[i].base.Row)] = true
+		}
+		if len(values) < 2 {
+			continue
+		}
+		for _, v := range sortedKeys(values) {
+			name := cmp.Or(v, "unknown")
+			out = append(out, w.contrast(by.kind, name, func(p *pairedMessage) bool { return by.of(p.base.Row) == v }))
+		}
+	}
+	return out
+}
+
+// ways makes the ledger of queue pairs.
+func (w *comparison) ways() {
+	type way struct{ from, to int }
+	ledger := map[way]*WayChange{}
+	changes := map[way]map[int32]float64{} // by thread: added minus saved
+	at := func(from, to int) (*WayChange, map[int32]float64) {
+		k := way{from, to}
+		if ledger[k] == nil {
+			a, b := w.queues.Name(from), w.queues.Name(to)
+			ledger[k] = &WayChange{From: a, To: b, Cost: w.o.Costs.Of(a, b), Q: undefined}
+			changes[k] = map[int32]float64{}
+		}
+		return ledger[k], changes[k]
+	}
+	for i := range w.judged {
+		p := &w.judged[i]
+		if p.baseWrong() {
+			x, change := at(p.label, p.from)
+			x.Base++
+			if p.to != p.from {
+				x.Saved++
+				change[p.cluster]--
+			}
+		}
+		if p.candWrong() {
+			x, change := at(p.label, p.to)
+			x.Cand++
+			if p.to != p.from {
+				x.Added++
+				change[p.cluster]++
+			}
+		}
+	}
+	keys := make([]way, 0, len(ledger))
+	for k := range ledger {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b way) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	var tested []*WayChange
+	var p []float64
+	for _, k := range keys {
+		if x := ledger[k]; x.Saved+x.Added >= stats.FewestChanged(w.o.Alpha) {
+			differences := make([]float64, 0, len(changes[k]))
+			for _, cluster := range sortedKeys(changes[k]) {
+				differences = append(differences, changes[k][cluster])
+			}
+			tested = append(tested, x)
+			p = append(p, stats.SignFlip(differences, w.resampling()).P)
+		}
+	}
+	for i, q := range stats.BenjaminiHochberg(p) {
+		tested[i].Q = Number(q)
+		w.c.Tests = append(w.c.Tests, Test{
+			Name: "way " + tested[i].From + " to " + tested[i].To, Method: "sign flips by thread, Benjamini-Hochberg, exploratory",
+			N: tested[i].Saved + tested[i].Added, P: p[i], Adjusted: Number(q),
+		})
+	}
+	for _, k := range keys {
+		w.c.Ways = append(w.c.Ways, *ledger[k])
+	}
+	slices.SortStableFunc(w.c.Ways, func(a, b WayChange) int {
+		return cmp.Or(
+			cmp.Compare(b.Cost*math.Abs(float64(b.Added-b.Saved)), a.Cost*math.Abs(float64(a.Added-a.Saved))),
+			cmp.Compare(b.Added+b.Saved, a.Added+a.Saved), cmp.Compare(b.Base+b.Cand, a.Base+a.Cand))
+	})
+}
