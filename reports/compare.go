@@ -68,8 +68,18 @@ type Side struct {
 	Millis    Number    `json:"ms"`         // measured, a message on one core
 	PeakBytes int64     `json:"peak_bytes"` // measured; 0: unknown
 	ECE       Number    `json:"ece"`        // calibration error of the scores
+	// Abstain is what happens when messages below the threshold go to a person; only with one.
+	Abstain *Handed `json:"abstain,omitempty"`
 	// WrongScore is the mean score of misroutes: how sure the router is when it is wrong.
 	WrongScore Number `json:"mean_score_wrong"`
+}
+
+// Handed counts what a router still routes that hands messages below a threshold to a person.
+type Handed struct {
+	Threshold float64 `json:"threshold"`
+	Routed    int     `json:"routed"`
+	Of        int     `json:"of"`
+	Wrong     int     `json:"wrong"` // among the routed
 }
 
 // RunFact names one run.
@@ -423,6 +433,14 @@ func (w *comparison) side(s *runSide, candidate bool) Side {
 	}
 	if e, ok := stats.ECE(stats.Reliability(scores, right, stats.DefaultBins)); ok {
 		out.ECE = Number(e)
+	}
+	if w.o.Threshold > 0 && len(scores) > 0 {
+		missed := make([]bool, len(right))
+		for i, r := range right {
+			missed[i] = !r
+		}
+		at := stats.AtThreshold(stats.CoverageRisk(scores, missed), w.o.Threshold)
+		out.Abstain = &Handed{w.o.Threshold, at.Routed, len(scores), at.Wrong}
 	}
 	if wrong > 0 {
 		out.WrongScore = Number(wrongScore / float64(wrong))

@@ -321,6 +321,13 @@ func (c *Compare) sideTable() *table.Table {
 		t.Add("calibration error", decimals(a.ECE, 3), decimals(b.ECE, 3), "")
 		t.Add("mean score when wrong", decimals(a.WrongScore, 2), decimals(b.WrongScore, 2), "")
 	}
+	if a.Abstain != nil && b.Abstain != nil {
+		at := trimFloat(a.Abstain.Threshold)
+		share := func(h *Handed) Number { return ratio(stats.Ratio{Num: h.Routed, Den: h.Of}) }
+		risk := func(h *Handed) Number { return ratio(stats.Ratio{Num: h.Wrong, Den: h.Routed}) }
+		t.Add("routed at score "+at, percent(share(a.Abstain)), percent(share(b.Abstain)), points(share(b.Abstain)-share(a.Abstain)))
+		t.Add("of those misrouted", percent(risk(a.Abstain)), percent(risk(b.Abstain)), points(risk(b.Abstain)-risk(a.Abstain)))
+	}
 	return t
 }
 

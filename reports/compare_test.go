@@ -344,6 +344,26 @@ func TestCompareQueuesThatOneSideMisses(t *testing.T) {
 	drawn(t, c)
 }
 
+func TestCompareThreshold(t *testing.T) {
+	f := crumb(1, 200)
+	c := compared(t, f, worse(f, 10), CompareOptions{Options: Options{Threshold: .7}})
+	routed, wrong := 0, 0
+	for i := range f.Rows {
+		if f.Rows[i].Score >= .7 {
+			routed++
+			if f.Rows[i].Wrong() {
+				wrong++
+			}
+		}
+	}
+	if a := c.Baseline.Abstain; a == nil || *a != (Handed{.7, routed, 200, wrong}) {
+		t.Errorf("%+v, want %d of 200 routed, %d wrong", a, routed, wrong)
+	}
+	if !strings.Contains(drawn(t, c), "routed at score 0.7") {
+		t.Error("the threshold is not shown")
+	}
+}
+
 func TestCompareEscapesStrangers(t *testing.T) {
 	const evil = `<script>alert(1)</script>`
 	f := crumb(1, 60)
