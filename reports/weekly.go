@@ -11,6 +11,7 @@ import (
 	"misroute/pipeline/result"
 	"misroute/reports/cohort"
 	"misroute/reports/stats"
+	"misroute/reports/table"
 )
 
 // Weekly is the report of one run: how often mail went to the wrong queue, by length and by queue,
@@ -655,9 +656,26 @@ func (t *tally) example(r *result.Row, whole string) Example {
 		}
 	}
 	if t.o.WithText {
-		e.Subject, e.Text = r.Subject, r.Text
+		e.Subject, e.Text = table.Fit(r.Subject, mostSubject), excerpt(r.Text)
 	}
 	return e
+}
+
+// A page shows at most this much of a message; the rows have all of it.
+const (
+	mostSubject = 200  // columns
+	mostText    = 2000 // characters
+)
+
+// excerpt cuts a text at a character, and says so.
+func excerpt(s string) string {
+	n := 0
+	for i := range s {
+		if n++; n > mostText {
+			return s[:i] + " […]"
+		}
+	}
+	return s
 }
 
 // asRouted is the family of a run that evaluates the deployed router's own decisions.

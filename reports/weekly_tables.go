@@ -2,8 +2,11 @@ package reports
 
 import (
 	"fmt"
+	"html/template"
+	"strconv"
 	"strings"
 
+	"misroute/reports/chart"
 	"misroute/reports/table"
 )
 
@@ -137,18 +140,31 @@ func (w *Weekly) lostTable() *table.Table {
 	return t
 }
 
+// Limits of what a page shows; report.json has the rest.
+const (
+	mostQueueRows = 300
+	mostMatrix    = 30
+	mostReasons   = 100
+)
+
 func (w *Weekly) queueTable() *table.Table {
 	wide := table.InHTML | table.InCSV | table.InMarkdown
 	t := &table.Table{Caption: "Queues", Columns: []table.Column{
 		{Head: "queue", Max: 28}, {Head: "messages", Align: table.Right}, {Head: "wrong", Align: table.Right},
-		{Head: "rate", Align: table.Right, In: wide}, {Head: "95 % interval", Align: table.Right, In: wide},
+		{In: table.InHTML}, {Head: "rate", Align: table.Right, In: wide}, {Head: "95 % interval", Align: table.Right, In: wide},
 		{Head: "precision", Align: table.Right}, {Head: "recall", Align: table.Right}, {Head: "F1", Align: table.Right, In: table.InHTML | table.InCSV},
 	}}
 	if w.Cost != nil {
 		t.Columns = append(t.Columns, table.Column{Head: "cost", Align: table.Right})
 	}
 	t.Columns = append(t.Columns, table.Column{Head: "most often went to"})
+	highest := 0.0
 	for _, q := range w.Queues {
+		if q.N > 0 {
+			highest = max(highest, float64(q.Rate.Rate))
+		}
+	}
+	for _, q := range w.Queues[:min(len(w.Queues), mostQueueRows)] {
 		label := q.Name
 		note := ""
 		if !q.Known {
@@ -158,7 +174,12 @@ func (w *Weekly) queueTable() *table.Table {
 		if q.MostlyN > 0 {
 			mostly = fmt.Sprintf("%s (%s)", q.Mostly, count(q.MostlyN))
 		}
-		cells := append([]table.Cell{{Text: label, Note: note}, counted(q.Rate)}, rateCells(q.Rate)...)
+		var bar table.Cell
+		if highest > 0 && q.N > 0 {
+			bar.Mark = chart.Bar(float64(q.Rate.Rate) / highest)
+		}
+		rates := rateCells(q.Rate)
+		cells := append([]table.Cell{{Text: label, Note: note}, counted(q.Rate), rates[0], bar}, rates[1:]...)
 		cells = append(cells, cell(decimals(q.Precision, 3)), cell(decimals(q.Recall, 3)), cell(decimals(q.F1, 3)))
 		if w.Cost != nil {
 			cells = append(cells, cell(decimals(q.Cost, 1)))
@@ -199,6 +220,111 @@ func (w *Weekly) pairTable(most int) *table.Table {
 		t.AddRow("", cells...)
 	}
 	return t
+}
+
+// confusionTable has the labels in rows and the predictions in columns; many queues are numbered
+// in the head, where their names would not fit.
+func (w *Weekly) confusionTable() *table.Table {
+	t := &table.Table{Caption: "Confusion matrix: rows are the true queue, columns the queue a message went to", Columns: []table.Column{{Head: "belongs to"}}}
+	const named = 8
+	worst := 0
+	for i, q := range w.Queues {
+		head := table.Fit(table.Clean(q.Name), 24)
+		if len(w.Queues) > named {
+			head = strconv.Itoa(i + 1)
+		}
+		t.Columns = append(t.Columns, table.Column{Head: head})
+		for j, c := range w.Confusion[i] {
+			if i != j {
+				worst = max(worst, c)
+			}
+		}
+	}
+	for i, q := range w.Queues {
+		label := q.Name
+		if len(w.Queues) > named {
+			label = strconv.Itoa(i+1) + " " + label
+		}
+		cells := []table.Cell{cell(label)}
+		for j, c := range w.Confusion[i] {
+			x := cell(count(c))
+			switch {
+			case i == j:
+				x.Class = "right"
+			case c > 0:
+				x.Class = fmt.Sprintf("h%d", 1+min(2, 3*c/(worst+1)))
+			default:
+				x = table.Cell{Text: "·", Class: "few"}
+			}
+			cells = append(cells, x)
+		}
+		t.AddRow("", cells...)
+	}
+	return t
+}
+
+// exampleTable lists messages with the ruler of each.
+func (w *Weekly) exampleTable(caption string, list []Example) *table.Table {
+	t := &table.Table{Caption: caption, Columns: []table.Column{
+		{Head: "message"}, {Head: "belongs to"}, {Head: "went to"}, {Head: w.Unit, Align: table.Right},
+		{Head: "where the cut fell", In: table.InHTML}, {Head: "score", Align: table.Right}, {Head: "read whole"},
+	}}
+	longest, limit := 1, 0
+	if w.Cut != nil {
+		limit = w.Cut.Cap
+	}
+	for _, e := range list {
+		longest = max(longest, e.Tokens)
+	}
+	if limit > 0 {
+		longest = min(longest, 6*limit) // one endless message must not shrink all others to dots
+	}
+	for _, e := range list {
+		id := strings.Trim(e.MessageID, "<>")
+		if id == "" {
+			id = fmt.Sprintf("%s record %d", e.Source, e.RecordNo)
+		}
+		whole := table.Cell{Text: "not cut", Tag: "mod"}
+		switch {
+		case e.Kept < e.Tokens && e.Whole == "":
+			whole.Text = "not read"
+		case e.Kept < e.Tokens && e.Whole == e.Label:
+			whole = table.Cell{Text: "→ " + e.Whole, Tag: "cutt"}
+		case e.Kept < e.Tokens && e.Whole == e.Prediction:
+			whole.Text = "stays wrong"
+		case e.Kept < e.Tokens:
+			whole.Text = "→ " + e.Whole
+		}
+		went := ""
+		if e.Prediction != e.Label {
+			went = "bad"
+		}
+		note := ""
+		if e.Zone != "" && e.Zone != "own" {
+			note = "decided in the " + e.Zone
+		}
+		t.AddRow("", table.Cell{Text: table.Fit(table.Clean(id), 64), Note: table.Fit(table.Clean(e.Subject), 80)}, cell(e.Label), table.Cell{Text: e.Prediction, Class: went},
+			cell(count(e.Tokens)), table.Cell{Mark: ruler(e, w.Unit, longest), Note: note}, cell(decimals(e.Score, 2)), whole)
+	}
+	return t
+}
+
+func ruler(e Example, unit string, longest int) template.HTML {
+	title := fmt.Sprintf("%s %s, all read", count(e.Tokens), unit)
+	read := []chart.Span{{From: 0, To: e.Tokens}}
+	if e.Kept < e.Tokens {
+		title = fmt.Sprintf("%s %s, %s read", count(e.Tokens), unit, count(e.Kept))
+		read = read[:0]
+		for _, r := range e.Ranges {
+			read = append(read, chart.Span(r))
+		}
+	}
+	var decisive *chart.Span
+	if e.Decisive != nil {
+		decisive = &chart.Span{From: e.Decisive.From, To: e.Decisive.To}
+		title += ", decisive sentence at " + count(e.Decisive.From)
+	}
+	return chart.Ruler(title, e.Tokens, longest, read, decisive)
 }
 
 func hotIf(b bool) string {

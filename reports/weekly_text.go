@@ -208,27 +208,17 @@ func (w *Weekly) terminalFoot(b *strings.Builder, o TermOptions) {
 	}
 }
 
-// cutNotes are the sentences under the counterfactual table.
-func (w *Weekly) cutNotes() []string {
+// cutNotes are the sentences under the counterfactual table: about the test, then about the gap.
+func (w *Weekly) cutNotes() []string { return append(w.testNotes(), w.gapNotes()...) }
+
+func (w *Weekly) testNotes() []string {
 	c := w.Cut
-	if c.Table == nil {
-		return nil
-	}
-	var s []string
 	net := fmt.Sprintf("Net cost of the cut %s of %s, %s points (%s); mid-p %s, by thread %s.", minus(count(c.Table.Net())), plural(c.Test.N, "message", "messages"),
 		points(Number(c.Test.Difference)), signedInterval(c.Test.Interval.Low, c.Test.Interval.High), pvalue(c.Test.MidP), pvalue(c.Test.Cluster.P))
 	if c.Test.Changed() < c.Need {
 		net += fmt.Sprintf(" Nothing can be shown with fewer than %d changed messages.", c.Need)
 	}
-	s = append(s, net)
-	if g := c.Gap; g != nil {
-		s = append(s, fmt.Sprintf("Cut messages are misrouted %s points more often than the others (%s against %s): %s points remain when they are read whole, %s are the cut.",
-			points(g.Total), percent(c.Over.Rate), percent(c.Under.Rate), points(g.Harder), points(g.Cut)))
-	}
-	if p := c.Placebo; p != nil {
-		s = append(s, fmt.Sprintf("A placebo cut of the same size at random places leaves %s misrouted; the cut is %s points from it (%s; p %s; %s).",
-			percent(p.Rate), points(Number(p.Test.Difference)), signedInterval(p.Test.Interval.Low, p.Test.Interval.High), pvalue(p.Test.P()), plural(len(p.Seeds), "draw", "draws")))
-	}
+	s := []string{net}
 	if c.Control.Again > 0 {
 		s = append(s, fmt.Sprintf("Control: %s among %s under the cap that were read again.", plural(c.Control.Flips, "flip", "flips"), plural(c.Control.Again, "message", "messages")))
 	} else {
@@ -237,10 +227,31 @@ func (w *Weekly) cutNotes() []string {
 	if b := c.Blind; b.CutScore.Defined() && b.UncutScore.Defined() {
 		s = append(s, fmt.Sprintf("Mean score of a misroute: %s when cut, %s when read to the end.", decimals(b.CutScore, 2), decimals(b.UncutScore, 2)))
 	}
-	if d := c.Depth; d != nil && d.Back > 0 {
-		s = append(s, fmt.Sprintf("%s right at some cap and wrong at a larger one.", plural(d.Back, "message is", "messages are")))
+	return s
+}
+
+func (w *Weekly) gapNotes() []string {
+	var s []string
+	c := w.Cut
+	if c.Gap != nil {
+		s = append(s, w.sayGap(c))
+	}
+	if p := c.Placebo; p != nil {
+		s = append(s, fmt.Sprintf("A placebo cut of the same size at random places misroutes %s of them; the real cut is %s points from that (%s; p %s; %s).",
+			percent(p.Rate), points(Number(p.Test.Difference)), signedInterval(p.Test.Interval.Low, p.Test.Interval.High), pvalue(p.Test.P()), plural(len(p.Seeds), "draw", "draws")))
 	}
 	return s
+}
+
+// sayGap is the exact split in a sentence.
+func (w *Weekly) sayGap(c *Cut) string {
+	g := c.Gap
+	more, by := "more", g.Total
+	if by < 0 {
+		more, by = "less", -by
+	}
+	s := fmt.Sprintf("Cut messages are misrouted %s points %s often than the others (%s against %s): ", bare(by), more, percent(c.Over.Rate), percent(c.Under.Rate))
+	return s + fmt.Sprintf("%s points are harder mail, what remains when they are read whole, and %s points are the cut.", points(g.Harder), points(g.Cut))
 }
 
 // Markdown writes the report for a chat message or a mail.

@@ -188,7 +188,7 @@ func (w *Weekly) sayDoubt() []string {
 		s = append(s, fmt.Sprintf("%s not judged: no label.", plural(l.Unlabelled, "scored message is", "scored messages are")))
 	}
 	if l.Rejected > 0 {
-		s = append(s, fmt.Sprintf("%s in no rate: rejected as unreadable.", plural(l.Rejected, "record is", "records are")))
+		s = append(s, fmt.Sprintf("%s in no rate: rejected.", plural(l.Rejected, "record is", "records are")))
 	}
 	for _, src := range w.Run.Sources {
 		if src.Incomplete {

@@ -43,7 +43,11 @@ func (t *Table) Markup() template.HTML {
 			if cell.Mark != "" && cell.Text != "" {
 				b.WriteByte(' ')
 			}
-			b.WriteString(escape(cell.Text))
+			if cell.Tag != "" {
+				fmt.Fprintf(&b, `<span class="tag %s">%s</span>`, html.EscapeString(cell.Tag), escape(cell.Text))
+			} else {
+				b.WriteString(escape(cell.Text))
+			}
 			if cell.Note != "" {
 				fmt.Fprintf(&b, " <small>%s</small>", escape(cell.Note))
 			}

@@ -44,6 +44,7 @@ type Cell struct {
 	Text  string
 	Note  string        // said smaller, after Text
 	Class string        // class in HTML, style in text; never shown
+	Tag   string        // class of a chip around Text, in HTML only
 	Mark  template.HTML // picture of the value, in HTML only, before Text; made by us, never from mail
 }
 
