@@ -291,8 +291,7 @@ func (m *Encoder) feedForward(x, context []float32, rows int, l *encoderLayer, w
 func residualNorm(y, x []float32, rows, c int, n *Norm, eps float32) {
 	for i := range rows {
 		row := y[i*c:][:c]
-		kernel.Add(row, x[i*c:][:c])
-		n.apply(row, eps)
+		kernel.AddLayerNorm(row, row, x[i*c:][:c], n.Gain, n.Bias, eps)
 	}
 }
 

@@ -1,23 +1,11 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// generic is the definition of every primitive. Sums run in index order.
-var generic = variant{
-	name:  "generic",
-	lanes: 4, vectors: 4,
-	panel:      panelGeneric,
-	exp:        expGeneric,
-	expWeights: expWeightsGeneric,
-	scale:      scaleGeneric,
-	gelu:       geluGeneric,
-	geluTanh:   geluTanhGeneric,
-	tanh:       tanhGeneric,
-	norm:       normGeneric,
-	add:        addGeneric,
-	axpy:       axpyGeneric,
-	dot:        dotGeneric,
-}
+// The definition of every primitive. Sums run in index order.
 
 // panelGeneric walks four columns at a time, whose sums stay in registers.
 func panelGeneric(c []float32, ldc, columns int, a []float32, lda, rows, k int, b []float32, width int, init []float32) {
@@ -52,16 +40,24 @@ func expGeneric(x []float32) {
 	}
 }
 
-func expWeightsGeneric(x []float32, scale float32) (sum float32) {
-	highest := float32(math.Inf(-1))
-	for _, v := range x {
-		highest = max(highest, v)
+func expWeightsGeneric(x []float32, ld, rows, n int, scale float32, sums []float32) {
+	for i := range rows {
+		row, sum := x[i*ld:][:n], float32(0)
+		highest := slices.Max(row)
+		for j, v := range row {
+			row[j] = float32(math.Exp(float64((v - highest) * scale)))
+			sum += row[j]
+		}
+		sums[i] = sum
 	}
-	for i, v := range x {
-		x[i] = float32(math.Exp(float64((v - highest) * scale)))
-		sum += x[i]
+}
+
+func transposeGeneric(dst []float32, ldd int, src []float32, lds, n int) {
+	for i := range n {
+		for j, v := range src[i*lds:][:n] {
+			dst[j*ldd+i] = v
+		}
 	}
-	return sum
 }
 
 func scaleGeneric(x []float32, factor float32) {
@@ -72,6 +68,10 @@ func scaleGeneric(x []float32, factor float32) {
 
 func geluGeneric(x []float32) {
 	for i, v := range x {
+		if math.IsInf(float64(v), -1) {
+			x[i] = 0 // not -Inf times 0
+			continue
+		}
 		x[i] = float32(0.5 * float64(v) * math.Erfc(-float64(v)/math.Sqrt2))
 	}
 }
@@ -83,31 +83,28 @@ func geluTanhGeneric(x []float32) {
 	}
 }
 
-func tanhGeneric(x []float32) {
-	for i, v := range x {
-		x[i] = float32(math.Tanh(float64(v)))
-	}
-}
-
-func normGeneric(dst, x, gain, bias []float32, eps float32) {
+func normGeneric(dst, x, residual, gain, bias []float32, eps float32) {
 	mean := 0.0
-	for _, v := range x {
+	for i, v := range x {
+		if residual != nil {
+			v += residual[i]
+		}
+		dst[i] = v
 		mean += float64(v)
 	}
 	mean /= float64(len(x))
 	variance := 0.0
-	for _, v := range x {
+	for _, v := range dst {
 		d := float64(v) - mean
 		variance += d * d
 	}
 	variance /= float64(len(x))
 	inverse := 1 / math.Sqrt(variance+float64(eps))
-	for i, v := range x {
-		y := float32((float64(v)-mean)*inverse) * gain[i]
+	for i, v := range dst {
+		dst[i] = float32((float64(v)-mean)*inverse) * gain[i]
 		if bias != nil {
-			y += bias[i]
+			dst[i] += bias[i]
 		}
-		dst[i] = y
 	}
 }
 
@@ -128,4 +125,24 @@ func dotGeneric(x, y []float32) (sum float32) {
 		sum += v * y[i]
 	}
 	return sum
+}
+
+// peakGeneric does n times eight multiplications and additions that do not wait for each other.
+func peakGeneric(n int) (flops float64) {
+	var s [8]float32
+	x := float32(n)
+	for range n {
+		s[0] += x * x
+		s[1] += x * x
+		s[2] += x * x
+		s[3] += x * x
+		s[4] += x * x
+		s[5] += x * x
+		s[6] += x * x
+		s[7] += x * x
+	}
+	if s[0] < 0 {
+		return 0 // keeps the sums alive
+	}
+	return 16 * float64(n)
 }

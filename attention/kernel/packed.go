@@ -41,18 +41,36 @@ func (b *Packed) Grow(memory []float32, n, k int) {
 
 // SetTransposed fills b from a matrix of N rows of K columns, ld elements apart.
 func (b *Packed) SetTransposed(w []float32, ld int) {
+	if b.K == 0 {
+		return
+	}
 	for j := 0; j < b.N; {
 		panel, width := b.panelAt(j)
-		for c := range width {
-			if j+c >= b.N {
-				clearColumn(panel, c, width)
-				continue
-			}
-			for p, x := range w[(j+c)*ld:][:b.K] {
-				panel[p*width+c] = x
-			}
+		for c := 0; c < width; c += b.v.lanes {
+			b.setColumns(panel[c:], width, w[min((j+c)*ld, len(w)):], ld, min(b.v.lanes, b.N-j-c))
 		}
 		j += width
+	}
+}
+
+// setColumns fills one vector of a panel's columns from n rows of w: square blocks at full width, the
+// rest number by number. Columns from n on become 0.
+func (b *Packed) setColumns(panel []float32, width int, w []float32, ld, n int) {
+	p, lanes := 0, b.v.lanes
+	if n == lanes {
+		for ; p+lanes <= b.K; p += lanes {
+			b.v.transpose(panel[p*width:], width, w[p:], ld)
+		}
+	}
+	for ; p < b.K; p++ {
+		row := panel[p*width:][:lanes]
+		for c := range row {
+			if c < n {
+				row[c] = w[c*ld+p]
+			} else {
+				row[c] = 0
+			}
+		}
 	}
 }
 
@@ -88,16 +106,15 @@ func (b *Packed) Variant() string { return b.v.name }
 // Bytes is the memory of the matrix.
 func (b *Packed) Bytes() int64 { return int64(len(b.data)+len(b.bias)) * 4 }
 
-// panelAt is the panel that starts at column j.
+// panelAt is the panel that starts at column j. Four vectors at the end are cut in two and two, not in
+// three and one: a tile of one vector cannot keep the processor busy.
 func (b *Packed) panelAt(j int) (panel []float32, width int) {
-	width = min(b.v.lanes*b.v.vectors, roundUp(b.N-j, b.v.lanes))
-	return b.data[j*b.K:][:width*b.K], width
-}
-
-func clearColumn(panel []float32, c, width int) {
-	for i := c; i < len(panel); i += width {
-		panel[i] = 0
+	vectors := (b.N - j + b.v.lanes - 1) / b.v.lanes
+	if vectors == b.v.vectors+1 {
+		vectors = (vectors + 1) / 2
 	}
+	width = min(vectors, b.v.vectors) * b.v.lanes
+	return b.data[j*b.K:][:width*b.K], width
 }
 
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }

@@ -6,35 +6,33 @@ import (
 	"sync/atomic"
 )
 
-// variant is one implementation of every primitive.
+// variant is one implementation of every primitive. Its methods, in dispatch_*.go, call the
+// implementation directly and not through function values, so that the compiler sees that nothing
+// escapes.
 type variant struct {
 	name string
+	kind kind
 
-	// A packed matrix is cut into panels of lanes*vectors columns, the last one narrower in steps of
-	// lanes; see Packed.
+	// A packed matrix is cut into panels of lanes*vectors columns, the last ones narrower in steps of
+	// lanes; see Packed. lanes is also the side of the blocks that transpose moves.
 	lanes, vectors int
-
-	// panel computes the first columns of rows of C: C[i][j] = init[j] + sum over p of A[i][p] B[p][j].
-	// b is k x width, width a multiple of lanes and at least columns. With init nil the sum is added
-	// to C instead.
-	panel func(c []float32, ldc, columns int, a []float32, lda, rows, k int, b []float32, width int, init []float32)
-
-	exp        func(x []float32)
-	expWeights func(x []float32, scale float32) (sum float32)
-	scale      func(x []float32, factor float32)
-	gelu       func(x []float32)
-	geluTanh   func(x []float32)
-	tanh       func(x []float32)
-	norm       func(dst, x, gain, bias []float32, eps float32)
-	add        func(dst, x []float32)
-	axpy       func(dst []float32, factor float32, x []float32)
-	dot        func(x, y []float32) float32
 }
 
-var active atomic.Pointer[variant]
+type kind uint8
 
-// variants lists what this processor can run, the fastest first.
-var variants = append(processorVariants(), &generic)
+const (
+	isGeneric kind = iota
+	isAVX2
+	isAVX512
+)
+
+var (
+	generic = variant{name: "generic", kind: isGeneric, lanes: 4, vectors: 4}
+	active  atomic.Pointer[variant]
+
+	// variants lists what this processor can run, the fastest first.
+	variants = append(processorVariants(), &generic)
+)
 
 func init() { active.Store(variants[0]) }
 

@@ -1,0 +1,37 @@
+//go:build !amd64 || purego
+
+package kernel
+
+func processorVariants() []*variant { return nil }
+
+func (v *variant) panel(c []float32, ldc, columns int, a []float32, lda, rows, k int, b []float32, width int, init []float32) {
+	panelGeneric(c, ldc, columns, a, lda, rows, k, b, width, init)
+}
+
+func (v *variant) transpose(dst []float32, ldd int, src []float32, lds int) {
+	transposeGeneric(dst, ldd, src, lds, v.lanes)
+}
+
+func (v *variant) exp(x []float32) { expGeneric(x) }
+
+func (v *variant) expWeights(x []float32, ld, rows, n int, scale float32, sums []float32) {
+	expWeightsGeneric(x, ld, rows, n, scale, sums)
+}
+
+func (v *variant) scale(x []float32, factor float32) { scaleGeneric(x, factor) }
+
+func (v *variant) gelu(x []float32) { geluGeneric(x) }
+
+func (v *variant) geluTanh(x []float32) { geluTanhGeneric(x) }
+
+func (v *variant) norm(dst, x, residual, gain, bias []float32, eps float32) {
+	normGeneric(dst, x, residual, gain, bias, eps)
+}
+
+func (v *variant) add(dst, x []float32) { addGeneric(dst, x) }
+
+func (v *variant) axpy(dst []float32, factor float32, x []float32) { axpyGeneric(dst, factor, x) }
+
+func (v *variant) dot(x, y []float32) float32 { return dotGeneric(x, y) }
+
+func (v *variant) peak(n int) float64 { return peakGeneric(n) }
