@@ -20,8 +20,8 @@ type Limits struct {
 	ExpansionFloor int64 // decompressed bytes that are always allowed
 }
 
-// orDefault fills zero fields.
-func (l Limits) orDefault() Limits {
+// OrDefault fills zero fields with the defaults.
+func (l Limits) OrDefault() Limits {
 	set := func(p *int64, v int64) {
 		if *p == 0 {
 			*p = v
@@ -51,4 +51,4 @@ func (l Limits) orDefault() Limits {
 }
 
 // DefaultLimits returns the limits that zero options mean.
-func DefaultLimits() Limits { return Limits{}.orDefault() }
+func DefaultLimits() Limits { return Limits{}.OrDefault() }

@@ -84,7 +84,7 @@ func Open(ctx context.Context, paths []string, o Options) (*Reader, error) {
 	if len(paths) == 0 {
 		return nil, errors.New("no export given")
 	}
-	o.Limits = o.Limits.orDefault()
+	o.Limits = o.Limits.OrDefault()
 	r := &Reader{ctx: ctx, options: o, paths: paths, names: sourceNames(paths)}
 	known := true
 	for _, p := range paths {
