@@ -1,0 +1,78 @@
+package router
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"misroute/tokenize/window"
+)
+
+func TestSentences(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"  \n ", nil},
+		{"One.", []string{"One."}},
+		{"One. Two! Three?", []string{"One.", "Two!", "Three?"}},
+		{"He said \"stop.\" Then he left", []string{"He said \"stop.\"", "Then he left"}},
+		{"Dear all,\nthe cake came late.\nThanks\nAnn", []string{"Dear all,", "the cake came late.", "Thanks", "Ann"}},
+		// A line wrapped by the mail program runs on.
+		{"This is a sentence that a mail program has wrapped at some\nseventy columns, as they do.", []string{"This is a sentence that a mail program has wrapped at some\nseventy columns, as they do."}},
+		{"A paragraph without a stop that is long enough to have been wrapped\n\nAnother", []string{"A paragraph without a stop that is long enough to have been wrapped", "Another"}},
+		{"版本很好。 谢谢！", []string{"版本很好。", "谢谢！"}},
+	} {
+		var got []string
+		for _, r := range Sentences(nil, []byte(c.text)) {
+			got = append(got, c.text[r.Start:r.End])
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+// byteSum is a router of one token a byte: queue 1 has as many points as the message has "!".
+type byteSum struct{}
+
+func (byteSum) Facts() Facts             { return Facts{} }
+func (byteSum) Queues() []string         { return []string{"calm", "loud"} }
+func (byteSum) Check(Setting) error      { return nil }
+func (byteSum) Whole() (Setting, string) { return Setting{}, "one pass" }
+func (b byteSum) NewSession() Session    { return b }
+func (byteSum) Encode(dst *Encoded, text []byte) {
+	*dst = Encoded{Text: text}
+	for i, c := range text {
+		dst.IDs, dst.Start, dst.End = append(dst.IDs, int32(c)), append(dst.Start, int32(i)), append(dst.End, int32(i+1))
+		dst.Special = append(dst.Special, false)
+	}
+}
+func (byteSum) Read(_ context.Context, e *Encoded, _ Setting, dst *Reading) error {
+	dst.Logits = append(dst.Logits[:0], 0.5, 0)
+	for _, id := range e.IDs {
+		if id == '!' {
+			dst.Logits[1]++
+		}
+	}
+	return nil
+}
+
+func TestDecide(t *testing.T) {
+	var e Encoded
+	r := byteSum{}
+	text := "All is well. Help!!! It burns! Bye."
+	r.Encode(&e, []byte(text))
+	d, found, err := Decide(context.Background(), r, r.NewSession(), &e, 1)
+	if err != nil || !found {
+		t.Fatalf("found %v, error %v", found, err)
+	}
+	if got := text[d.Bytes.Start:d.Bytes.End]; got != "Help!!!" || d.Drop != 3 || d.Tokens != (window.Range{Start: 13, End: 20}) {
+		t.Errorf("decisive %q (tokens %v, drop %v), want Help!!! at tokens 13 to 20 with a drop of 3", got, d.Tokens, d.Drop)
+	}
+	r.Encode(&e, []byte("Just one!"))
+	if _, found, _ := Decide(context.Background(), r, r, &e, 1); found {
+		t.Error("a message of one sentence has no decisive one")
+	}
+}
