@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -176,17 +177,44 @@ func ReadFolder(dir string) (*Folder, error) {
 	if f.Rejects, _, err = readTable[Reject](filepath.Join(dir, RejectsFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	b, err := os.ReadFile(filepath.Join(dir, MeasuredFile))
-	switch {
-	case err == nil:
-		f.Measured = new(Measured)
-		if err := json.Unmarshal(b, f.Measured); err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, MeasuredFile), err)
-		}
-	case !errors.Is(err, os.ErrNotExist):
+	f.Measured, err = ReadMeasured(dir)
+	return f, err
+}
+
+// ReadMeasured reads the times of the run in dir; nil where there are none.
+func ReadMeasured(dir string) (*Measured, error) {
+	path := filepath.Join(dir, MeasuredFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	m := new(Measured)
+	if err := json.Unmarshal(b, m); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// Stream gives the rows of one Parquet file in order, a few in memory at a time. An error ends it.
+func Stream[T any](path string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		stopped := errors.New("stopped")
+		_, err := eachRow(path, func(rows []T) error {
+			for i := range rows {
+				if !yield(rows[i], nil) {
+					return stopped
+				}
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, stopped) {
+			var zero T
+			yield(zero, err)
+		}
+	}
 }
 
 // ReadRun reads the run facts of the finished run in dir alone. os.ErrNotExist: there is none.

@@ -156,6 +156,7 @@ type Run struct {
 	RunID       string `json:"run_id"` // hash of what follows
 	Key         string `json:"key"`    // hash of the configuration alone: the same question asked of a file
 	ToolVersion string `json:"tool_version"`
+	Shard       string `json:"shard,omitempty"` // "2/7": a part of the export
 
 	Model      ModelFacts     `json:"model"`
 	Inputs     []InputFacts   `json:"inputs"`

@@ -1,0 +1,324 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"misroute/pipeline/mail"
+	"misroute/pipeline/result"
+)
+
+// writer takes the messages in reading order, finds duplicates, counts, and makes segments durable.
+// Apart from resumed, which the reader calls, only one goroutine uses it.
+type writer struct {
+	out     *result.Partial
+	src     Source
+	o       Options
+	queues  map[string]bool
+	seg     result.Segment
+	began   time.Time // of the segment
+	start   time.Time
+	lastSay time.Time
+
+	ledger  result.Ledger
+	sources map[string]*result.SourceLedger
+	first   map[[16]byte]int64 // content and Message-ID -> record number of the first copy
+	wrong   int64
+	tokens  int64
+	scoring time.Duration
+	scored  int64 // in this process
+	setting map[string]*meanTime
+	peak    int64
+
+	// skipped counts records of other shards, by source; the reader's goroutine writes it, and the end of
+	// the run reads it.
+	skipped map[string]int64
+
+	noLabel []string // examples of message ids without a label
+
+	// Messages of the run that is resumed, in order; rows and rejects apart, as they are stored.
+	doneRows, doneRejects []place
+}
+
+// place is where a message stood.
+type place struct {
+	source, member string
+	recordNo       int64
+	offset, length int64
+}
+
+type meanTime struct {
+	sum   time.Duration
+	count int64
+}
+
+func newWriter(out *result.Partial, src Source, o Options) (*writer, error) {
+	w := &writer{
+		out: out, src: src, o: o, start: time.Now(), began: time.Now(),
+		queues: map[string]bool{}, sources: map[string]*result.SourceLedger{},
+		first: map[[16]byte]int64{}, setting: map[string]*meanTime{}, skipped: map[string]int64{},
+	}
+	if o.Router != nil {
+		for _, q := range o.Router.Queues() {
+			w.queues[q] = true
+		}
+	}
+	err := out.Each(func(s *result.Segment) error {
+		for i := range s.Rows {
+			row := &s.Rows[i]
+			w.doneRows = append(w.doneRows, place{row.Source, row.Member, row.RecordNo, row.ByteOffset, row.ByteLength})
+			if row.Status != result.StatusDuplicate && row.Status != result.StatusFiltered {
+				w.first[contentKey(row)] = row.RecordNo
+			}
+			w.count(row)
+		}
+		for i := range s.Rejects {
+			r := &s.Rejects[i]
+			w.doneRejects = append(w.doneRejects, place{r.Source, r.Member, r.RecordNo, r.ByteOffset, r.ByteLength})
+			w.countReject(r)
+		}
+		return nil
+	})
+	return w, err
+}
+
+// resumed says whether m was finished by the run that is resumed, and checks that it still stands
+// where it stood: resume goes by message, not by index.
+func (w *writer) resumed(m *mail.Message) (bool, error) {
+	if len(w.doneRows)+len(w.doneRejects) == 0 {
+		return false, nil
+	}
+	here := place{m.Source, m.Member, m.RecordNo, m.Offset, m.Length}
+	for _, list := range []*[]place{&w.doneRows, &w.doneRejects} {
+		if len(*list) > 0 && (*list)[0] == here {
+			*list = (*list)[1:]
+			return true, nil
+		}
+	}
+	next := slices.Concat(w.doneRows[:min(1, len(w.doneRows))], w.doneRejects[:min(1, len(w.doneRejects))])[0]
+	return false, fmt.Errorf("%s: record %d at byte %d (+%d) does not stand where the unfinished run saw record %d (byte %d, +%d): the export changed; start over without --resume",
+		m.Source, m.RecordNo, m.Offset, m.Length, next.recordNo, next.offset, next.length)
+}
+
+// pending counts messages of the resumed run that the source did not give.
+func (w *writer) pending() int { return len(w.doneRows) + len(w.doneRejects) }
+
+func (w *writer) write(fail context.Context, r *runner, in <-chan *job) error {
+	for {
+		var j *job
+		var ok bool
+		select {
+		case j, ok = <-in:
+		case <-fail.Done():
+			return fail.Err()
+		}
+		if !ok {
+			w.say(true)
+			return nil
+		}
+		select {
+		case <-j.done:
+		case <-fail.Done():
+			return fail.Err()
+		}
+		if err := w.add(j); err != nil {
+			return err
+		}
+		r.memory.Release(j.bytes)
+		if w.seg.Messages() >= segmentMessages || time.Since(w.began) > segmentSeconds {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+		w.say(false)
+	}
+}
+
+// add takes a finished message into the segment.
+func (w *writer) add(j *job) error {
+	if j.enc != nil {
+		encodings.Put(j.enc)
+		j.enc = nil
+	}
+	if j.reject != nil {
+		w.countReject(j.reject)
+		w.seg.Rejects = append(w.seg.Rejects, *j.reject)
+		if w.o.Quarantine != nil {
+			return w.o.Quarantine(j.reject, j.msg.Raw)
+		}
+		return nil
+	}
+	row := &j.row
+	if row.Scored() {
+		key := contentKey(row)
+		if first, again := w.first[key]; again {
+			makeDuplicate(row, first)
+			j.readings = nil
+		} else {
+			w.first[key] = row.RecordNo
+		}
+	}
+	w.count(row)
+	if row.Scored() {
+		if w.o.Router != nil {
+			w.seg.Timings = append(w.seg.Timings, j.timing)
+			w.scoring += time.Duration(j.timing.ScoreNanos)
+			w.time(w.o.Setting.Name(), j.timing.ScoreNanos)
+		}
+		w.scored++
+		w.tokens += int64(row.TokensKept)
+		for i := range j.readings {
+			x := &j.readings[i]
+			w.time(fmt.Sprintf("%s %d %s", x.Kind, x.Cap, x.Strategy), x.Nanos)
+			w.tokens += int64(x.TokensKept)
+			x.Nanos = 0
+		}
+		w.seg.Readings = append(w.seg.Readings, j.readings...)
+	}
+	w.seg.Rows = append(w.seg.Rows, *row)
+	return nil
+}
+
+func (w *writer) time(name string, nanos int64) {
+	m := w.setting[name]
+	if m == nil {
+		m = new(meanTime)
+		w.setting[name] = m
+	}
+	m.sum += time.Duration(nanos)
+	m.count++
+}
+
+// makeDuplicate takes back what a true copy was scored with: it counts once.
+func makeDuplicate(row *result.Row, first int64) {
+	row.Status, row.DuplicateOf = result.StatusDuplicate, first
+	row.Prediction, row.Score, row.Margin, row.Scores = "", 0, 0, nil
+	row.TokensKept, row.Kept, row.Windows, row.Cells, row.FLOPs = 0, nil, 0, 0, 0
+}
+
+// contentKey is the same for true copies only: same Message-ID and same content.
+func contentKey(row *result.Row) [16]byte {
+	sum := sha256.Sum256([]byte(row.MessageID + "\x00" + row.ContentSHA256))
+	return [16]byte(sum[:16])
+}
+
+func (w *writer) source(name string) *result.SourceLedger {
+	s := w.sources[name]
+	if s == nil {
+		s = &result.SourceLedger{Source: name}
+		w.sources[name] = s
+	}
+	return s
+}
+
+func (w *writer) countReject(r *result.Reject) {
+	w.ledger.Read++
+	w.ledger.Rejected++
+	s := w.source(r.Source)
+	s.Seen++
+	s.Rejected++
+}
+
+func (w *writer) count(row *result.Row) {
+	l, s := &w.ledger, w.source(row.Source)
+	l.Read++
+	s.Seen++
+	switch row.Status {
+	case result.StatusDuplicate:
+		l.Duplicate++
+		s.Duplicate++
+		return
+	case result.StatusFiltered:
+		l.Filtered++
+		s.Filtered++
+		return
+	case result.StatusSalvaged:
+		s.Salvaged++
+	default:
+		s.OK++
+	}
+	l.Scored++
+	if row.Label == "" {
+		l.Unlabelled++
+		if len(w.noLabel) < 3 && row.MessageID != "" {
+			w.noLabel = append(w.noLabel, row.MessageID)
+		}
+		return
+	}
+	l.Labelled++
+	if w.o.Router == nil || w.queues[row.Label] {
+		l.Routable++
+	} else {
+		l.Unroutable++
+	}
+	if row.Wrong() {
+		w.wrong++
+	}
+}
+
+// flush makes the segment durable, if there is anything in it.
+func (w *writer) flush() error {
+	w.began = time.Now()
+	if w.seg.Messages() == 0 {
+		return nil
+	}
+	err := w.out.Append(&w.seg)
+	w.seg = result.Segment{}
+	return err
+}
+
+func (w *writer) say(done bool) {
+	now := time.Now()
+	if !done && now.Sub(w.lastSay) < eventInterval {
+		return
+	}
+	w.lastSay = now
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	w.peak = max(w.peak, int64(m.Sys-m.HeapReleased))
+	w.o.Events(Event{
+		Messages: w.ledger.Read, Rejected: w.ledger.Rejected, Wrong: w.wrong, Labelled: w.ledger.Labelled,
+		Tokens: w.tokens, BytesRead: w.src.BytesRead(), TotalBytes: w.src.TotalBytes(),
+		Elapsed: now.Sub(w.start), Done: done,
+	})
+}
+
+// balanced checks EVALUATION's ledger: nothing was lost and nothing counted twice.
+func (w *writer) balanced() error {
+	l := w.ledger
+	if l.Read != l.Scored+l.Rejected+l.Duplicate+l.Filtered || l.Scored != l.Labelled+l.Unlabelled || l.Labelled != l.Routable+l.Unroutable {
+		return fmt.Errorf("the ledger does not balance, which is a bug: %+v", l)
+	}
+	for _, s := range w.src.Sources() {
+		if got := w.source(s.Name).Seen + w.skipped[s.Name]; got != s.Seen {
+			return fmt.Errorf("%s: %d records were read and %d were written, which is a bug", s.Name, s.Seen, got)
+		}
+	}
+	return nil
+}
+
+func (w *writer) summary() Summary {
+	s := Summary{Ledger: w.ledger, LabelExamples: w.noLabel}
+	for _, src := range w.src.Sources() {
+		l := *w.source(src.Name)
+		l.Format, l.Incomplete, l.IncompleteAt = string(src.Format), src.Incomplete, src.IncompleteAt
+		s.Sources = append(s.Sources, l)
+		s.Inputs = append(s.Inputs, result.InputFacts{Name: src.Name, Format: string(src.Format), Bytes: src.Bytes, SHA256: src.SHA256})
+	}
+	seconds := time.Since(w.start).Seconds()
+	s.Measured = result.Measured{
+		StartedAt: w.start.UTC(), Seconds: seconds, Workers: w.o.Workers, PeakBytes: w.peak,
+		MessagesPerSecond: float64(w.scored) / seconds, BySetting: map[string]float64{},
+	}
+	if w.scored > 0 {
+		s.Measured.MeanScoreMillis = w.scoring.Seconds() * 1e3 / float64(w.scored)
+	}
+	for name, m := range w.setting {
+		s.Measured.BySetting[name] = m.sum.Seconds() * 1e3 / float64(m.count)
+	}
+	return s
+}
