@@ -323,7 +323,7 @@ func (r *runner) zone(j *job, at int) string {
 		at -= len(j.text.Reading(true)) - len(j.text.Body)
 	}
 	for _, s := range j.text.Spans {
-		if at >= s.Start && at < s.End {
+		if at >= s.From && at < s.To {
 			return string(s.Zone)
 		}
 	}

@@ -52,6 +52,7 @@ type evalOptions struct {
 	maxRejects      float64
 	allowIncomplete bool
 	quarantine      string
+	shard           pipeline.Shard
 
 	report reportOptions
 }
@@ -85,35 +86,35 @@ func EvalCommand() *cli.Command {
 // routerFlags choose the router and how much of a message it reads.
 func routerFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: "Router", Usage: "model folder `DIR` (config.json, model.safetensors, tokenizer.json)"},
-		&cli.BoolFlag{Name: "as-routed", Category: "Router", Usage: "judge the deployed router's own decisions instead of a model (see --routed-header)"},
-		&cli.BoolFlag{Name: "int8", Category: "Router", Usage: "8-bit weights: faster, and not the same logits; never chosen silently"},
-		&cli.BoolFlag{Name: "literal-specials", Category: "Router", Usage: `read "[SEP]" and the like in a message as text, not as special tokens`},
-		&cli.StringFlag{Name: "cap", Category: "Truncation", Value: strconv.Itoa(defaultCap), Usage: "most tokens the router reads of a message, specials included; none: no cap"},
-		&cli.StringFlag{Name: "strategy", Category: "Truncation", Value: window.KeepHead.String(), Usage: "which tokens are kept over the cap: head, tail, head+tail, windows, smart"},
-		&cli.IntFlag{Name: "head-tokens", Category: "Truncation", Usage: "head+tail: tokens kept from the start (default: a quarter)"},
-		&cli.IntFlag{Name: "overlap", Category: "Truncation", Usage: "windows: tokens that neighbouring windows share"},
-		&cli.StringFlag{Name: "aggregate", Category: "Truncation", Value: window.AggregateMean.String(), Usage: "windows: how their logits become one: mean, max, first, length"},
+		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: "Router:", Usage: "model folder `DIR` (config.json, model.safetensors, tokenizer.json)"},
+		&cli.BoolFlag{Name: "as-routed", Category: "Router:", Usage: "judge the deployed router's own decisions instead of a model (see --routed-header)"},
+		&cli.BoolFlag{Name: "int8", Category: "Router:", Usage: "8-bit weights: faster, and not the same logits; never chosen silently"},
+		&cli.BoolFlag{Name: "literal-specials", Category: "Router:", Usage: `read "[SEP]" and the like in a message as text, not as special tokens`},
+		&cli.StringFlag{Name: "cap", Category: "Truncation:", Value: strconv.Itoa(defaultCap), Usage: "most tokens the router reads of a message, specials included; none: no cap"},
+		&cli.StringFlag{Name: "strategy", Category: "Truncation:", Value: window.KeepHead.String(), Usage: "which tokens are kept over the cap: head, tail, head+tail, windows, smart"},
+		&cli.IntFlag{Name: "head-tokens", Category: "Truncation:", Usage: "head+tail: tokens kept from the start (default: a quarter)"},
+		&cli.IntFlag{Name: "overlap", Category: "Truncation:", Usage: "windows: tokens that neighbouring windows share"},
+		&cli.StringFlag{Name: "aggregate", Category: "Truncation:", Value: window.AggregateMean.String(), Usage: "windows: how their logits become one: mean, max, first, length"},
 	}
 }
 
 // runFlags say how the run goes and where it is left.
 func runFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Category: "Run", Usage: "run folder `DIR` (default: runs/EXPORT-MODEL-CAP-STRATEGY)"},
-		&cli.BoolFlag{Name: "force", Category: "Run", Usage: "replace another finished run in --out"},
-		&cli.BoolFlag{Name: "resume", Category: "Run", Usage: "go on with the interrupted run in --out"},
-		&cli.IntFlag{Name: "workers", Category: "Run", Usage: "messages at a time (default: one a core)"},
-		&cli.StringFlag{Name: "memory", Category: "Run", Value: "256MiB", Usage: "bytes of mail in flight"},
+		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Category: "Run:", Usage: "run folder `DIR` (default: runs/EXPORT-MODEL-CAP-STRATEGY)"},
+		&cli.BoolFlag{Name: "force", Category: "Run:", Usage: "replace another finished run in --out"},
+		&cli.BoolFlag{Name: "resume", Category: "Run:", Usage: "go on with the interrupted run in --out"},
+		&cli.IntFlag{Name: "workers", Category: "Run:", Usage: "messages at a time (default: one a core)"},
+		&cli.StringFlag{Name: "memory", Category: "Run:", Value: "256MiB", Usage: "bytes of mail in flight"},
 		progressFlag(),
-		&cli.Float64Flag{Name: "max-reject-rate", Category: "Run", Value: 0.01, Usage: "share of records that may be rejected before the exit code is 3"},
-		&cli.BoolFlag{Name: "allow-incomplete", Category: "Run", Usage: "a source that is cut off is no failure"},
-		&cli.StringFlag{Name: "quarantine", Category: "Run", Usage: "write the raw bytes of rejected records into `DIR`"},
-		&cli.BoolFlag{Name: "no-whole", Category: "Run", Usage: "do not read cut messages whole: faster, and the report cannot say what the cut cost"},
-		&cli.IntFlag{Name: "control", Category: "Run", Value: 10, Usage: "reread one in `N` uncut messages as a control (0: none)"},
-		&cli.Uint64Flag{Name: "seed", Category: "Run", Value: 1, Usage: "seed of everything random"},
-		&cli.StringFlag{Name: "shard", Category: "Run", Usage: "evaluate part `I/N` of the export only; misroute merge joins the parts"},
-		&cli.BoolFlag{Name: "with-text", Category: "Run", Usage: "store subjects and texts in the run folder, and show them in the report"},
+		&cli.Float64Flag{Name: "max-reject-rate", Category: "Run:", Value: 0.01, Usage: "share of records that may be rejected before the exit code is 3"},
+		&cli.BoolFlag{Name: "allow-incomplete", Category: "Run:", Usage: "a source that is cut off is no failure"},
+		&cli.StringFlag{Name: "quarantine", Category: "Run:", Usage: "write the raw bytes of rejected records into `DIR`"},
+		&cli.BoolFlag{Name: "no-whole", Category: "Run:", Usage: "do not read cut messages whole: faster, and the report cannot say what the cut cost"},
+		&cli.IntFlag{Name: "control", Category: "Run:", Value: 10, Usage: "reread one in `N` uncut messages as a control (0: none)"},
+		&cli.Uint64Flag{Name: "seed", Category: "Run:", Value: 1, Usage: "seed of everything random"},
+		&cli.StringFlag{Name: "shard", Category: "Run:", Usage: "evaluate part `I/N` of the export only; misroute merge joins the parts"},
+		&cli.BoolFlag{Name: "with-text", Category: "Run:", Usage: "store subjects and texts in the run folder, and show them in the report"},
 	}
 }
 
@@ -218,7 +219,6 @@ func runEval(ctx context.Context, o evalOptions, stdout, stderr io.Writer) error
 	if err := printWeekly(folder, o.report, stdout); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s\n", filepath.Join(o.out, "report.html"))
 	return verdict(folder, &o)
 }
 
