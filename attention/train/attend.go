@@ -13,6 +13,7 @@ type attended struct {
 	heads, size   int       // NH, HS; C = NH*HS
 	q, kv         []float32 // queries x C, keys x 2C
 	mask          []uint8   // of keys, nil: all visible
+	raw           bool      // no scale: raw dot products
 	weights       []float32 // NH x queries x keys: after softmax, before dropout
 	blended       []float32 // the same after dropout; the very slice without
 	drop          dropped
@@ -24,6 +25,13 @@ func headOf(data []float32, rows, width, offset, h, size int) kernel.View {
 }
 
 func (a *attended) c() int { return a.heads * a.size }
+
+func (a *attended) scale() float32 {
+	if a.raw {
+		return 1
+	}
+	return float32(1 / math.Sqrt(float64(a.size)))
+}
 
 func (a *attended) query(data []float32, h int) kernel.View {
 	return headOf(data, a.queries, a.c(), 0, h, a.size)
@@ -40,7 +48,7 @@ func (a *attended) value(data []float32, h int) kernel.View {
 func (t *tape) attend(context []float32, a *attended) {
 	cells := a.queries * a.keys
 	a.weights = t.take(a.heads * cells)
-	scale := float32(1 / math.Sqrt(float64(a.size)))
+	scale := a.scale()
 	visible := a.mask == nil
 	for _, m := range a.mask {
 		visible = visible || m != 0
@@ -78,7 +86,7 @@ func (t *tape) attend(context []float32, a *attended) {
 // derivative in them, the scores' derivative is P * (dP - row sum of dP*P), times the scale.
 func (t *tape) attendBack(dq, dkv, dcontext []float32, a *attended) {
 	cells := a.queries * a.keys
-	scale := float32(1 / math.Sqrt(float64(a.size)))
+	scale := a.scale()
 	if a.mask != nil && !anyOf(a.mask) {
 		scale = 0 // the scores were not looked at
 	}
