@@ -82,8 +82,8 @@ type CostSum struct {
 // Bucket is a range of message lengths.
 type Bucket struct {
 	Label string `json:"label"`
-	Low   int    `json:"low"`  // exclusive
-	High  int    `json:"high"` // inclusive; 0: open
+	Over  int    `json:"over"`  // lengths above this
+	UpTo  int    `json:"up_to"` // up to and including this; 0: open
 	Rate
 	Cut   int   `json:"cut"`             // of the N, lost tokens
 	Whole *Rate `json:"whole,omitempty"` // the same messages read whole; nil where nothing was cut
@@ -424,7 +424,7 @@ func (t *tally) lengths(w *Weekly) error {
 	var p []float64
 	for i, g := range groups {
 		low, high := buckets.Range(i)
-		b := Bucket{Label: buckets.Label(i), Low: low, High: high, Rate: newRate(g.wrong, g.n, few), Cut: g.cut, Messages: g.messages, P: undefined}
+		b := Bucket{Label: buckets.Label(i), Over: low, UpTo: high, Rate: newRate(g.wrong, g.n, few), Cut: g.cut, Messages: g.messages, P: undefined}
 		if g.cut > 0 && g.compared == g.n {
 			whole := newRate(g.wrongWhole, g.n, few)
 			b.Whole = &whole

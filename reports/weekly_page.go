@@ -129,9 +129,9 @@ func (w *Weekly) lengthChart() *chart.Length {
 			continue
 		}
 		switch {
-		case b.High == w.Cut.Cap:
+		case b.UpTo == w.Cut.Cap:
 			l.Cut = float64(i + 1)
-		case b.High == 0 || b.High > w.Cut.Cap:
+		case b.UpTo == 0 || b.UpTo > w.Cut.Cap:
 			l.Cut = float64(i) + 0.5
 		}
 	}

@@ -65,14 +65,14 @@ func (w *Weekly) lengthTable() *table.Table {
 	}
 	ruled := w.Cut == nil || w.Cut.Cap == 0 || w.Unit != "tokens"
 	for _, b := range w.Buckets {
-		if !ruled && (b.Low >= w.Cut.Cap || b.High == 0) {
+		if !ruled && (b.Over >= w.Cut.Cap || b.UpTo == 0) {
 			words := "cut at " + count(w.Cut.Cap)
-			if b.Low < w.Cut.Cap {
+			if b.Over < w.Cut.Cap {
 				words += ", inside of the next line"
 			}
 			t.AddRule(words, "cutrow")
 			ruled = true
-		} else if !ruled && b.High > w.Cut.Cap {
+		} else if !ruled && b.UpTo > w.Cut.Cap {
 			t.AddRule("cut at "+count(w.Cut.Cap)+", inside of the next line", "cutrow")
 			ruled = true
 		}
