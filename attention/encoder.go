@@ -84,10 +84,11 @@ func NewEncoder(cfg Config, p *EncoderParams) (*Encoder, error) {
 	if m.cfg.Positions == 0 || m.cfg.Positions > rows {
 		m.cfg.Positions = rows
 	}
+	arena := kernel.NewArena(p.packedLen(&m.cfg))
 	for i := range p.Layers {
-		m.layers = append(m.layers, newEncoderLayer(&p.Layers[i]))
+		m.layers = append(m.layers, packLayer(&p.Layers[i], arena))
 	}
-	m.pool, m.classify = p.Pool.pack(), p.Classify.pack()
+	m.pool, m.classify = p.Pool.packInto(arena), p.Classify.packInto(arena)
 	return m, nil
 }
 
@@ -107,14 +108,25 @@ func (m *Encoder) family() error {
 	return nil
 }
 
-func newEncoderLayer(p *LayerParams) encoderLayer {
+// packedLen is the memory of all matrices.
+func (p *EncoderParams) packedLen(c *Config) int {
+	layer := kernel.ArenaLen(3*c.Hidden, c.Hidden) + kernel.ArenaLen(c.Hidden, c.Hidden) +
+		kernel.ArenaLen(c.Intermediate, c.Hidden) + kernel.ArenaLen(c.Hidden, c.Intermediate)
+	return len(p.Layers)*layer + kernel.ArenaLen(c.Hidden, c.Hidden) + kernel.ArenaLen(len(c.Labels), c.Hidden)
+}
+
+// newEncoderLayer packs a layer by itself.
+func newEncoderLayer(p *LayerParams) encoderLayer { return packLayer(p, &kernel.Arena{}) }
+
+// packLayer packs a layer into the model's block of memory.
+func packLayer(p *LayerParams, arena *kernel.Arena) encoderLayer {
 	qkv := sideBySide(&p.Query, &p.Key, &p.Value)
 	return encoderLayer{
-		qkv:           qkv.pack(),
-		output:        p.Output.pack(),
+		qkv:           qkv.packInto(arena),
+		output:        p.Output.packInto(arena),
 		attentionNorm: p.AttentionNorm,
-		up:            p.Up.pack(),
-		down:          p.Down.pack(),
+		up:            p.Up.packInto(arena),
+		down:          p.Down.packInto(arena),
 		outputNorm:    p.OutputNorm,
 	}
 }
@@ -138,6 +150,13 @@ func sideBySide(parts ...*Linear) Linear {
 		p.Weight = nil
 	}
 	return joined
+}
+
+// packInto is pack with the memory of an arena.
+func (l *Linear) packInto(arena *kernel.Arena) *kernel.Packed {
+	packed := arena.Pack(l.Weight, l.Bias, l.Out, l.In)
+	l.Weight = nil
+	return packed
 }
 
 // pack lays the layer out for the kernel and clears the weight.
@@ -278,20 +297,18 @@ func (m *Encoder) feedForward(x, context []float32, rows int, l *encoderLayer, w
 		n := min(block, rows-r)
 		in := x[r*c:][:n*c]
 		kernel.MatMul(y, c, context[r*c:], c, n, l.output)
-		residualNorm(y, in, n, c, &l.attentionNorm, m.cfg.NormEps)
+		residualNorm(y, y, in, n, c, &l.attentionNorm, m.cfg.NormEps)
 		kernel.MatMul(wide, f, y, c, n, l.up)
 		m.activation(wide[:n*f])
 		kernel.MatMul(z, c, wide, f, n, l.down)
-		residualNorm(z, y, n, c, &l.outputNorm, m.cfg.NormEps)
-		copy(in, z)
+		residualNorm(in, z, y, n, c, &l.outputNorm, m.cfg.NormEps)
 	}
 }
 
-// residualNorm sets y = norm(y + x), row by row; both are rows x C.
-func residualNorm(y, x []float32, rows, c int, n *Norm, eps float32) {
+// residualNorm sets dst = norm(y + x), row by row; all are rows x C.
+func residualNorm(dst, y, x []float32, rows, c int, n *Norm, eps float32) {
 	for i := range rows {
-		row := y[i*c:][:c]
-		kernel.AddLayerNorm(row, row, x[i*c:][:c], n.Gain, n.Bias, eps)
+		kernel.AddLayerNorm(dst[i*c:][:c], y[i*c:][:c], x[i*c:][:c], n.Gain, n.Bias, eps)
 	}
 }
 

@@ -24,12 +24,26 @@ type heads struct {
 	ws *Workspace
 }
 
-// queryBlock is how many queries share a pass over the keys: the rows of one kernel tile.
-const queryBlock = 8
+// queryBlock is how many queries at least share a pass over the keys: the rows of one kernel tile.
+// With few keys more of them do, as long as their scores stay in the first-level cache.
+const (
+	queryBlock  = 8
+	mostQueries = 32
+	blockScores = 4096
+)
 
-// headFloats is the scratch that attend takes: packed keys and values, and the scores of a block.
+// block is how many queries to take together when each sees up to wide keys.
+func (h *heads) block(wide int) int {
+	if h.local || h.relative != nil {
+		return queryBlock
+	}
+	return max(queryBlock, min(mostQueries, blockScores/max(1, wide)/queryBlock*queryBlock))
+}
+
+// headFloats is the scratch that attend takes.
 func headFloats(tokens, size int) int {
-	return kernel.PackedLen(tokens, size) + kernel.PackedLen(size, tokens) + queryBlock*(tokens+16) + tokens + size + 5*16
+	scores := max(blockScores, queryBlock*(tokens+16))
+	return kernel.PackedLen(tokens, size) + kernel.PackedLen(size, tokens) + scores + mostQueries + tokens + size + 6*16
 }
 
 // attend computes rows queries of one head: q, k, v start at that head's part of the first token;
@@ -47,25 +61,31 @@ func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []f
 	values.SetRows(v, h.ld)
 	values.SetBias(nil)
 	wide := h.mostVisible(keys.PanelWidth())
-	scores := h.ws.floats.take(queryBlock * wide)
+	block := h.block(wide)
+	scores := h.ws.floats.take(block * wide)
+	sums := h.ws.floats.take(block)
 	var average []float32 // of the values, once a query needs it
 
-	for i := 0; i < rows; i += queryBlock {
-		n := min(queryBlock, rows-i)
+	for i := 0; i < rows; i += block {
+		n := min(block, rows-i)
 		first, last := h.visible(i, n, keys.PanelWidth())
 		kernel.MatMulPart(scores, wide, q[i*h.ld:], h.ld, n, &keys, first, last, 0, h.size)
 		if h.relative != nil {
 			h.relative.add(scores, wide, q[i*h.ld:], h.ld, i, n)
 		}
-		for r := range n {
-			row := scores[r*wide:][:last-first]
-			h.hideWindow(row, i+r, first)
-			kernel.Softmax(row, scale)
-			if keep != nil {
-				copy(keep[(i+r)*t+first:], row)
+		for r := 0; h.local && r < n; r++ {
+			h.hideWindow(scores[r*wide:][:last-first], i+r, first)
+		}
+		// softmax(scores) V, divided at the end: a head has fewer channels than the message has keys
+		kernel.ExpWeights(scores, wide, n, last-first, scale, sums)
+		kernel.MatMulPart(out[i*ldo:], ldo, scores, wide, n, &values, 0, h.size, first, last)
+		kernel.DivideRows(out[i*ldo:], ldo, n, h.size, sums)
+		if keep != nil {
+			kernel.DivideRows(scores, wide, n, last-first, sums)
+			for r := range n {
+				copy(keep[(i+r)*t+first:], scores[r*wide:][:last-first])
 			}
 		}
-		kernel.MatMulPart(out[i*ldo:], ldo, scores, wide, n, &values, 0, h.size, first, last)
 		for r := range n {
 			if h.blind(i + r) {
 				average = h.average(average, &values)

@@ -55,6 +55,11 @@ func expAVX2(n int, x *float32)
 //go:noescape
 func expWeightsAVX2(rows int, n int, x *float32, ld int, scale float32, sums *float32)
 
+// divideRowsAVX2 sets x[i][j] /= by[i] for rows rows of n numbers.
+//
+//go:noescape
+func divideRowsAVX2(rows int, n int, x *float32, ld int, by *float32)
+
 // scaleAVX2 sets x[i] *= factor.
 //
 //go:noescape

@@ -1934,6 +1934,62 @@ DATA expWeightsConstantsAVX2<>+280(SB)/4, $0xc3480000
 DATA expWeightsConstantsAVX2<>+284(SB)/4, $0xc3480000
 GLOBL expWeightsConstantsAVX2<>(SB), RODATA|NOPTR, $288
 
+// func divideRowsAVX2(rows int, n int, x *float32, ld int, by *float32)
+// Requires: AVX
+TEXT ·divideRowsAVX2(SB), NOSPLIT, $0-40
+	MOVQ         rows+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         ld+24(FP), BX
+	MOVQ         by+32(FP), SI
+	SHLQ         $0x02, BX
+	VBROADCASTSS divideRowsConstantsAVX2<>+0(SB), Y0
+
+row:
+	VBROADCASTSS (SI), Y1
+	VDIVPS       Y1, Y0, Y1
+	XORQ         DI, DI
+	MOVQ         CX, R8
+	SUBQ         $0x08, R8
+	JL           loop_rest
+
+loop_full:
+	VMOVUPS (DX)(DI*1), Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS Y2, (DX)(DI*1)
+	ADDQ    $0x20, DI
+	SUBQ    $0x08, R8
+	JGE     loop_full
+
+loop_rest:
+	ADDQ       $0x08, R8
+	JZ         loop_done
+	LEAQ       lanesAVX2<>+0(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    32(R9), Y2
+	VMASKMOVPS (DX)(DI*1), Y2, Y3
+	VMULPS     Y1, Y3, Y3
+	VMASKMOVPS Y3, Y2, (DX)(DI*1)
+
+loop_done:
+	ADDQ $0x04, SI
+	ADDQ BX, DX
+	DECQ AX
+	JNZ  row
+	VZEROUPPER
+	RET
+
+DATA divideRowsConstantsAVX2<>+0(SB)/4, $0x3f800000
+DATA divideRowsConstantsAVX2<>+4(SB)/4, $0x3f800000
+DATA divideRowsConstantsAVX2<>+8(SB)/4, $0x3f800000
+DATA divideRowsConstantsAVX2<>+12(SB)/4, $0x3f800000
+DATA divideRowsConstantsAVX2<>+16(SB)/4, $0x3f800000
+DATA divideRowsConstantsAVX2<>+20(SB)/4, $0x3f800000
+DATA divideRowsConstantsAVX2<>+24(SB)/4, $0x3f800000
+DATA divideRowsConstantsAVX2<>+28(SB)/4, $0x3f800000
+GLOBL divideRowsConstantsAVX2<>(SB), RODATA|NOPTR, $32
+
 // func scaleAVX2(n int, x *float32, factor float32)
 // Requires: AVX, AVX2, SSE
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-20

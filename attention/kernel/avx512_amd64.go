@@ -67,6 +67,11 @@ func expAVX512(n int, x *float32)
 //go:noescape
 func expWeightsAVX512(rows int, n int, x *float32, ld int, scale float32, sums *float32)
 
+// divideRowsAVX512 sets x[i][j] /= by[i] for rows rows of n numbers.
+//
+//go:noescape
+func divideRowsAVX512(rows int, n int, x *float32, ld int, by *float32)
+
 // scaleAVX512 sets x[i] *= factor.
 //
 //go:noescape

@@ -4250,6 +4250,54 @@ DATA expWeightsConstantsAVX512<>+28(SB)/4, $0x3aaddc12
 DATA expWeightsConstantsAVX512<>+32(SB)/4, $0xc3480000
 GLOBL expWeightsConstantsAVX512<>(SB), RODATA|NOPTR, $36
 
+// func divideRowsAVX512(rows int, n int, x *float32, ld int, by *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·divideRowsAVX512(SB), NOSPLIT, $0-40
+	MOVQ         rows+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         ld+24(FP), BX
+	MOVQ         by+32(FP), SI
+	SHLQ         $0x02, BX
+	VBROADCASTSS divideRowsConstantsAVX512<>+0(SB), Z0
+
+row:
+	VBROADCASTSS (SI), Z1
+	VDIVPS       Z1, Z0, Z1
+	XORQ         DI, DI
+	MOVQ         CX, R8
+	SUBQ         $0x10, R8
+	JL           loop_rest
+
+loop_full:
+	VMOVUPS (DX)(DI*1), Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, (DX)(DI*1)
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, R8
+	JGE     loop_full
+
+loop_rest:
+	ADDQ      $0x10, R8
+	JZ        loop_done
+	MOVL      $0x0000ffff, R9
+	BZHIL     R8, R9, R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (DX)(DI*1), K1, Z2
+	VMULPS    Z1, Z2, Z2
+	VMOVUPS   Z2, K1, (DX)(DI*1)
+
+loop_done:
+	ADDQ $0x04, SI
+	ADDQ BX, DX
+	DECQ AX
+	JNZ  row
+	VZEROUPPER
+	RET
+
+DATA divideRowsConstantsAVX512<>+0(SB)/4, $0x3f800000
+GLOBL divideRowsConstantsAVX512<>(SB), RODATA|NOPTR, $4
+
 // func scaleAVX512(n int, x *float32, factor float32)
 // Requires: AVX, AVX512F, BMI2, SSE
 TEXT ·scaleAVX512(SB), NOSPLIT, $0-20

@@ -163,6 +163,17 @@ func (v *variant) expWeights(x []float32, ld, rows, n int, scale float32, sums [
 	}
 }
 
+func (v *variant) divideRows(x []float32, ld, rows, n int, by []float32) {
+	switch v.kind {
+	case isAVX512:
+		divideRowsAVX512(rows, n, &x[0], ld, &by[0])
+	case isAVX2:
+		divideRowsAVX2(rows, n, &x[0], ld, &by[0])
+	default:
+		divideRowsGeneric(x, ld, rows, n, by)
+	}
+}
+
 func (v *variant) scale(x []float32, factor float32) {
 	switch v.kind {
 	case isAVX512:

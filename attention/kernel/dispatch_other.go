@@ -18,6 +18,10 @@ func (v *variant) expWeights(x []float32, ld, rows, n int, scale float32, sums [
 	expWeightsGeneric(x, ld, rows, n, scale, sums)
 }
 
+func (v *variant) divideRows(x []float32, ld, rows, n int, by []float32) {
+	divideRowsGeneric(x, ld, rows, n, by)
+}
+
 func (v *variant) scale(x []float32, factor float32) { scaleGeneric(x, factor) }
 
 func (v *variant) gelu(x []float32) { geluGeneric(x) }

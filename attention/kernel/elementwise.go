@@ -20,6 +20,14 @@ func ExpWeights(x []float32, ld, rows, n int, scale float32, sums []float32) {
 	}
 }
 
+// DivideRows sets x[i][j] /= by[i] for rows rows of n numbers, ld apart: what ExpWeights leaves to do.
+func DivideRows(x []float32, ld, rows, n int, by []float32) {
+	if rows > 0 && n > 0 {
+		_, _ = x[(rows-1)*ld+n-1], by[rows-1]
+		active.Load().divideRows(x, ld, rows, n, by)
+	}
+}
+
 // Softmax sets x to the softmax of scale * x. -Inf gets weight 0; a row with a NaN or +Inf, or with
 // nothing but -Inf, becomes NaN altogether.
 func Softmax(x []float32, scale float32) {

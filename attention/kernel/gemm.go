@@ -53,8 +53,8 @@ func Gemm(c, a, b View, accumulate bool, s *Scratch) {
 		for n0 := 0; n0 < b.Cols; n0 += gemmN {
 			n := min(gemmN, b.Cols-n0)
 			s.packRight(b, k0, k, n0, n)
-			for i := 0; i < a.Rows; i += rowBlock {
-				rows := min(rowBlock, a.Rows-i)
+			for i := 0; i < a.Rows; i += rowBlock(k) {
+				rows := min(rowBlock(k), a.Rows-i)
 				s.b.addProduct(c.Data[i*c.RowStride+n0:], c.RowStride, left[i*lda:], lda, rows)
 			}
 		}

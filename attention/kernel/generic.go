@@ -52,6 +52,12 @@ func expWeightsGeneric(x []float32, ld, rows, n int, scale float32, sums []float
 	}
 }
 
+func divideRowsGeneric(x []float32, ld, rows, n int, by []float32) {
+	for i := range rows {
+		scaleGeneric(x[i*ld:][:n], 1/by[i])
+	}
+}
+
 func transposeGeneric(dst []float32, ldd int, src []float32, lds, n int) {
 	for i := range n {
 		for j, v := range src[i*lds:][:n] {

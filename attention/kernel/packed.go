@@ -119,9 +119,12 @@ func (b *Packed) panelAt(j int) (panel []float32, width int) {
 
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
 
-// rowBlock is how many rows of A meet a panel before the next panel's turn: they and the panel stay
-// in the second-level cache together.
-const rowBlock = 128
+// blockBytes is how much of A meets a panel before the next panel's turn: those rows stay in the
+// second-level cache while all panels pass by.
+const blockBytes = 800 << 10
+
+// rowBlock is how many rows of K numbers that is, a multiple of every tile's rows.
+func rowBlock(k int) int { return max(24, blockBytes/(4*max(k, 1))/24*24) }
 
 // MatMul computes C = A B + bias for rows rows: a is rows x b.K with lda elements between rows, c is
 // rows x b.N with ldc. c must not overlap a.
@@ -141,8 +144,9 @@ func MatMulPart(c []float32, ldc int, a []float32, lda, rows int, b *Packed, n0,
 	if k > 0 {
 		_, _ = a[(rows-1)*lda+k-1], b.data[k1-1]
 	}
-	for r := 0; r < rows; r += rowBlock {
-		block := min(rowBlock, rows-r)
+	step := rowBlock(k)
+	for r := 0; r < rows; r += step {
+		block := min(step, rows-r)
 		for j := n0; j < n1; {
 			panel, width := b.panelAt(j)
 			b.v.panel(c[r*ldc+j-n0:], ldc, min(width, n1-j), a[min(r*lda, len(a)):], lda, block, k,

@@ -319,3 +319,29 @@ func (s isa) dot() {
 	Store(sum.AsX(), ReturnIndex(0))
 	done()
 }
+
+// divideRows writes the division that expWeights leaves out.
+func (s isa) divideRows() {
+	TEXT("divideRows"+s.name, NOSPLIT, "func(rows, n int, x *float32, ld int, by *float32)")
+	Doc("divideRows" + s.name + " sets x[i][j] /= by[i] for rows rows of n numbers.")
+	Pragma("noescape")
+	c := s.constants("divideRows")
+	rows, n := Load(Param("rows"), GP64()), Load(Param("n"), GP64())
+	x, ld, by := Load(Param("x"), GP64()), Load(Param("ld"), GP64()), Load(Param("by"), GP64())
+	SHLQ(Imm(2), ld)
+	one := c.register(1)
+	Label("row")
+	inverse := s.vec()
+	VBROADCASTSS(Mem{Base: by}, inverse)
+	VDIVPS(inverse, one, inverse)
+	s.each("loop", n, func(p span) {
+		v := p.load(x)
+		VMULPS(inverse, v, v)
+		p.store(v, x)
+	})
+	ADDQ(Imm(4), by)
+	ADDQ(ld, x)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	done()
+}

@@ -35,6 +35,7 @@ func floats(s isa) {
 	s.peak()
 	s.exp()
 	s.expWeights()
+	s.divideRows()
 	s.scale()
 	s.gelu()
 	s.geluTanh()

@@ -1,0 +1,46 @@
+package kernel
+
+import "unsafe"
+
+// Arena is one block of memory for the packed matrices of a model. The weights of a model are read
+// from end to end for every message; in one block, on large pages where the system has them, that
+// costs few address translations.
+type Arena struct{ free []float32 }
+
+const (
+	largePage = 2 << 20
+	cacheLine = 64
+)
+
+// NewArena makes room for n elements: the sum of ArenaLen over the matrices.
+func NewArena(n int) *Arena {
+	if 4*n < largePage {
+		return &Arena{aligned(make([]float32, n+cacheLine/4), cacheLine)[:n]}
+	}
+	block := aligned(make([]float32, n+largePage/4), largePage)
+	useLargePages(block)
+	return &Arena{block[:n]}
+}
+
+// ArenaLen is how much of an Arena a K x N matrix takes.
+func ArenaLen(n, k int) int { return roundUp(PackedLen(n, k), cacheLine/4) }
+
+// Pack is Pack into the arena, or beside it when it is full.
+func (a *Arena) Pack(weight, bias []float32, n, k int) *Packed {
+	size := ArenaLen(n, k)
+	if size > len(a.free) {
+		return Pack(weight, bias, n, k)
+	}
+	b := &Packed{}
+	b.Grow(a.free[:size], n, k)
+	a.free = a.free[size:]
+	b.SetTransposed(weight, k)
+	b.SetBias(bias)
+	return b
+}
+
+// aligned is x from its first element at a multiple of boundary bytes.
+func aligned(x []float32, boundary uintptr) []float32 {
+	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(x))) & (boundary - 1)
+	return x[skip/4:]
+}
