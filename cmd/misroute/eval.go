@@ -270,7 +270,7 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseOther(o, key); err != nil {
+	if err := refuseOther(o.out, o.force, key); err != nil {
 		return nil, err
 	}
 	run.Key = key["all"]
@@ -306,7 +306,8 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 			return nil, fmt.Errorf("the model changed during the run: %w", err)
 		}
 	}
-	return publish(partial, o, run, &summary)
+	run.Inputs, run.Sources, run.Ledger = summary.Inputs, summary.Sources, summary.Ledger
+	return publish(partial, o.out, o.report, run, summary.Measured)
 }
 
 // usable refuses a run that says nothing: an export without a message, labels that fit nothing.
@@ -324,13 +325,12 @@ func usable(o *evalOptions, s *pipeline.Summary) error {
 }
 
 // publish writes the final files and the reports, then renames them into place.
-func publish(partial *result.Partial, o *evalOptions, run result.Run, s *pipeline.Summary) (*result.Folder, error) {
-	run.Inputs, run.Sources, run.Ledger = s.Inputs, s.Sources, s.Ledger
+func publish(partial *result.Partial, out string, report reportOptions, run result.Run, measured result.Measured) (*result.Folder, error) {
 	var err error
 	if run.RunID, err = runID(run); err != nil {
 		return nil, err
 	}
-	dir, err := partial.Assemble(run, s.Measured)
+	dir, err := partial.Assemble(run, measured)
 	if err != nil {
 		return nil, err
 	}
@@ -338,13 +338,13 @@ func publish(partial *result.Partial, o *evalOptions, run result.Run, s *pipelin
 	if err != nil {
 		return nil, err
 	}
-	if err := writeReports(dir, folder, o.report); err != nil {
+	if err := writeReports(dir, folder, report); err != nil {
 		return nil, err
 	}
 	if err := partial.Publish(); err != nil {
 		return nil, err
 	}
-	folder.Dir = o.out
+	folder.Dir = out
 	return folder, nil
 }
 
@@ -406,21 +406,21 @@ func defaultOut(o *evalOptions, r router.Router) string {
 }
 
 // refuseOther keeps a finished run of another kind from being overwritten.
-func refuseOther(o *evalOptions, key map[string]string) error {
-	old, err := result.ReadRun(o.out)
+func refuseOther(out string, force bool, key map[string]string) error {
+	old, err := result.ReadRun(out)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err == nil && (old.Key == key["all"] && old.Shard == key["shard"] || o.force) {
+	if err == nil && (old.Key == key["all"] && old.Shard == key["shard"] || force) {
 		return nil
 	}
-	if err != nil && o.force {
+	if err != nil && force {
 		return nil
 	}
 	if err != nil {
 		return usageError(fmt.Errorf("--out: %w; use another folder, or --force", err))
 	}
-	return usagef("--out %s holds another finished run (%s, cap %d %s); use another folder, or --force", o.out, old.Model.Name, old.Cap, old.Strategy)
+	return usagef("--out %s holds another finished run (%s, cap %d %s); use another folder, or --force", out, old.Model.Name, old.Cap, old.Strategy)
 }
 
 // quarantine writes the bytes of rejects into dir, named by source and record.

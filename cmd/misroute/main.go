@@ -68,7 +68,13 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 
 // commands lists the verbs in the order of a week's work.
 func commands() []*cli.Command {
-	list := []*cli.Command{EvalCommand(), TrainCommand(), CompareCommand(), ReportCommand()}
+	list := []*cli.Command{
+		EvalCommand(),
+		TrainCommand(),
+		ReportCommand(),
+		CompareCommand(),
+		MergeCommand(),
+	}
 	for _, c := range list {
 		c.OnUsageError = func(c *cli.Context, err error, _ bool) error {
 			return usagef("%w; see misroute %s --help", err, c.Command.Name)
