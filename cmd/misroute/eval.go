@@ -120,7 +120,7 @@ func runFlags() []cli.Flag {
 
 func bindEval(c *cli.Context) (evalOptions, error) {
 	o := evalOptions{
-		exports: c.Args().Slice(), model: c.String("model"), asRouted: c.Bool("as-routed"),
+		exports: exportsOf(c), model: c.String("model"), asRouted: c.Bool("as-routed"),
 		router: router.Options{Int8: c.Bool("int8"), LiteralSpecials: c.Bool("literal-specials")},
 		capSet: c.IsSet("cap"), subject: !c.Bool("no-subject"), withText: c.Bool("with-text"),
 		whole: !c.Bool("no-whole"), control: c.Int("control"), seed: c.Uint64("seed"),

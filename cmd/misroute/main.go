@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 )
@@ -53,6 +54,17 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		ErrWriter: stderr,
 		Commands:  commands(),
 		Suggest:   true,
+		Metadata:  map[string]any{},
+		// bash, zsh and fish ask the program itself; see the verb completion.
+		EnableBashCompletion: true,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "config", Usage: "settings by verb, from `FILE` (default: misroute.yaml, where there is one)"},
+		},
+		Before: func(c *cli.Context) error {
+			file, err := findConfig(c, time.Now())
+			c.App.Metadata[configKey] = loadedConfig{file, err}
+			return nil
+		},
 		// An unknown word must not print the help and exit 0.
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -74,8 +86,12 @@ func commands() []*cli.Command {
 		ReportCommand(),
 		CompareCommand(),
 		MergeCommand(),
+		ConfigCommand(),
 	}
 	for _, c := range list {
+		if len(c.Flags) > 0 {
+			c.Before = applyConfig
+		}
 		c.OnUsageError = func(c *cli.Context, err error, _ bool) error {
 			return usagef("%w; see misroute %s --help", err, c.Command.Name)
 		}
