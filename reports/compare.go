@@ -233,17 +233,16 @@ func clip[T any](list []T, n int) []T { return list[:min(len(list), n)] }
 // number gives the pairs their queues, buckets and threads.
 func (w *comparison) number() error {
 	lengths := make([]int, len(w.pairs))
-	edges := slices.Clone(cohort.DefaultEdges)
+	var caps []int
 	for i := range w.pairs {
 		lengths[i] = int(w.pairs[i].base.TokensTotal)
-		edges = append(edges, int(w.pairs[i].base.Cap), int(w.pairs[i].cand.Cap))
+		for _, r := range []*result.Row{w.pairs[i].base.Row, w.pairs[i].cand.Row} {
+			if n := int(r.Cap); n > 0 && !slices.Contains(caps, n) {
+				caps = append(caps, n)
+			}
+		}
 	}
-	buckets, err := cohort.ParseBuckets(w.o.Buckets, lengths)
-	if w.o.Buckets == "" {
-		slices.Sort(edges)
-		edges = slices.DeleteFunc(slices.Compact(edges), func(e int) bool { return e <= 0 })
-		buckets, err = cohort.NewBuckets(edges)
-	}
+	buckets, err := bucketsAtCaps(w.o.Buckets, lengths, caps)
 	if err != nil {
 		return err
 	}

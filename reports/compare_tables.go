@@ -2,9 +2,11 @@ package reports
 
 import (
 	"fmt"
+	"html/template"
 	"io"
 	"strings"
 
+	"misroute/reports/chart"
 	"misroute/reports/stats"
 	"misroute/reports/table"
 )
@@ -42,10 +44,11 @@ func (c *Compare) sheet(most int) *sheet {
 		{count(c.Flips.Positive), "wrong before, right now", ""},
 	}
 	family := c.familyNote()
+	caption := "Change of the misroute rate with its " + confidence(o.Pairs.Alpha) + " interval. The dashed line is the margin."
 	s.sections = []sheetSection{
 		{id: "cost", nav: "Both runs", heading: "Both runs side by side", tables: []*table.Table{c.sideTable()}},
-		{id: "length", nav: "By length", heading: c.familyHeading("length", c.Lengths), tables: []*table.Table{c.contrastTable("Misroutes by message length in both runs", c.Unit, c.Lengths)}, notes: family},
-		{id: "queues", nav: "By queue", heading: c.familyHeading("queue", c.queueContrasts()), tables: []*table.Table{c.queueTable()}, notes: family},
+		{id: "length", nav: "By length", heading: c.familyHeading("length", c.Lengths), figure: c.changesChart("Change of the misroute rate by message length", c.Lengths, " "+c.Unit), caption: caption, tables: []*table.Table{c.contrastTable("Misroutes by message length in both runs", c.Unit, c.Lengths)}, notes: family},
+		{id: "queues", nav: "By queue", heading: c.familyHeading("queue", c.queueContrasts()), figure: c.changesChart("Change of the misroute rate by queue", c.queueContrasts(), ""), caption: caption, tables: []*table.Table{c.queueTable()}, notes: family},
 	}
 	if len(c.Ways) > 0 {
 		s.sections = append(s.sections, sheetSection{id: "ways", nav: "Ways", heading: "Ways mail goes wrong: what the candidate saves and adds", tables: []*table.Table{c.waysTable(most)}, notes: c.waysNote(most)})
@@ -72,6 +75,24 @@ func (c *Compare) sheet(most int) *sheet {
 		s.sections = append(s.sections, x)
 	}
 	return s
+}
+
+// changesChart draws the differences of groups under that of all messages.
+func (c *Compare) changesChart(title string, list []Contrast, unit string) template.HTML {
+	const most = 40 // a picture of more rows shows less than the table
+	g := &chart.Changes{Title: title, Margin: c.Gate.Margin}
+	add := func(x *Contrast, label string, told bool) {
+		p := &x.Pairs
+		if p.N > 0 {
+			g.Rows = append(g.Rows, chart.Change{Label: label, Told: told, Point: chart.Point{Value: p.Difference, Low: p.Interval.Low, High: p.Interval.High, Few: x.few()}})
+		}
+	}
+	add(&c.Overall, c.Overall.Name, c.Overall.Pairs.Decided())
+	for i := range clip(list, most) {
+		x := &list[i]
+		add(x, x.Name+unit, x.Holm.Defined() && float64(x.Holm) < x.Pairs.Alpha)
+	}
+	return g.Markup()
 }
 
 func (c *Compare) flipWords() string {
