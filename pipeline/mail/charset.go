@@ -178,7 +178,7 @@ func DecodeCharset(b []byte, declared string) Decoded {
 	case wide:
 		return decodeWide(b, label)
 	}
-	if mostlyUTF8(b) {
+	if mostlyUTF8(b, label == "utf-8") {
 		return replaced(bytes.ToValidUTF8(b, []byte("\uFFFD")), "utf-8", ReasonPatched)
 	}
 	return decodeLabelled(b, label)
@@ -287,7 +287,8 @@ func isASCII(b []byte) bool {
 }
 
 // mostlyUTF8 says whether b is UTF-8 but for a few bytes: a Latin-1 footer under a UTF-8 mail.
-func mostlyUTF8(b []byte) bool {
+// declared says that the label is UTF-8, which makes up for more of them.
+func mostlyUTF8(b []byte, declared bool) bool {
 	good, bad := 0, 0
 	for i := 0; i < len(b); {
 		if b[i] < 0x80 {
@@ -301,6 +302,9 @@ func mostlyUTF8(b []byte) bool {
 			good++
 		}
 		i += n
+	}
+	if declared {
+		return bad <= 2*good
 	}
 	return good > 0 && bad*4 <= good
 }

@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"misroute/pipeline/mail"
@@ -16,7 +17,9 @@ func (e *Extractor) decode(i int) []byte {
 	}
 	p.decoded = true
 	b := e.transfer(nil, p.body, p.encoding)
-	p.size = len(b)
+	if p.encoding == "base64" && slices.Contains(e.warnings, mail.CodeBadBase64) && controls(b)*20 > len(b) {
+		b = p.body // decoding made no text of it
+	}
 	if p.media == "text/html" && int64(len(b)) > e.limits.HTMLBytes {
 		b = b[:e.limits.HTMLBytes]
 		e.warn(mail.CodeHTMLCut)
@@ -85,6 +88,16 @@ func (e *Extractor) transfer(dst, b []byte, encoding string) []byte {
 		e.warn(mail.CodeUnknownCTE)
 	}
 	return b
+}
+
+// controls counts control characters that no text has.
+func controls(b []byte) (n int) {
+	for _, c := range b {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != 0x1b && c != 0x0e && c != 0x0f {
+			n++
+		}
+	}
+	return n
 }
 
 func grow(dst []byte, n int) []byte {

@@ -221,7 +221,8 @@ func (e *Extractor) finish(t *Text, full []byte) {
 			}
 		}
 		own = e.clean(e.own)
-		if dropped > 0 && wordsUpTo(own, 2) < 2 && wordsUpTo(whole, 11) > 10 {
+		left := wordsUpTo(own, 2)
+		if dropped > 0 && (left == 0 || left < 2 && wordsUpTo(whole, 11) > 10) {
 			e.warn(mail.CodeQuoteReverted)
 			own, dropped = whole, 0
 		}

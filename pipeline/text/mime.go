@@ -27,12 +27,31 @@ type part struct {
 
 	decoded bool
 	text    []byte // once decoded
-	size    int    // of the bytes that text was made from
 }
 
 // contentHeader is what the header of a part says about its body.
 type contentHeader struct {
 	typ, disposition, encoding []byte
+	second                     *contentHeader // of a part whose delimiter was lost
+}
+
+// field takes a field of the header. The first of a kind counts, but for a second Content-Type behind
+// that of a multipart: it is the header of the first part.
+func (c *contentHeader) field(f mail.Field) {
+	if c.second != nil {
+		c.second.field(f)
+		return
+	}
+	switch {
+	case f.Is("Content-Type") && c.typ == nil:
+		c.typ = f.Value
+	case f.Is("Content-Type") && len(c.typ) > 10 && equal(bytes.TrimSpace(c.typ)[:min(10, len(bytes.TrimSpace(c.typ)))], "multipart/"):
+		c.second = &contentHeader{typ: f.Value}
+	case f.Is("Content-Transfer-Encoding") && c.encoding == nil:
+		c.encoding = f.Value
+	case f.Is("Content-Disposition") && c.disposition == nil:
+		c.disposition = f.Value
+	}
 }
 
 // message extracts the text of raw into e.body and reports whether it had to be salvaged.
@@ -46,7 +65,8 @@ func (e *Extractor) message(raw []byte) (salvaged bool) {
 	if fields == 0 {
 		e.warn(mail.CodeHeaderMissing)
 	}
-	e.add(c, h.Body, -1, 0, 0, "")
+	w := walker{body: h.Body}
+	e.add(c, &w, len(h.Body), -1, 0, "")
 	if e.reject != nil {
 		return false
 	}
@@ -69,14 +89,7 @@ func (e *Extractor) scan(h *mail.HeaderScanner) (c contentHeader, fields int) {
 			e.limit(mail.CodeHeaderLine, "a header field larger than the limit", "header_field", e.limits.HeaderField, n)
 			return c, fields
 		}
-		switch {
-		case f.Is("Content-Type") && c.typ == nil:
-			c.typ = f.Value
-		case f.Is("Content-Transfer-Encoding") && c.encoding == nil:
-			c.encoding = f.Value
-		case f.Is("Content-Disposition") && c.disposition == nil:
-			c.disposition = f.Value
-		}
+		c.field(f)
 	}
 	if int64(h.BodyAt) > e.limits.HeaderBytes {
 		e.limit(mail.CodeHeaderBytes, "a header larger than the limit", "header_bytes", e.limits.HeaderBytes, int64(h.BodyAt))
@@ -96,9 +109,10 @@ func (e *Extractor) limit(code mail.Code, what, name string, value, actual int64
 	}
 }
 
-// add appends a part and, of a multipart, its children.
-func (e *Extractor) add(c contentHeader, body []byte, parent, depth, nesting int, inside string) {
-	p := part{parent: parent, nesting: nesting, body: body, first: parent == len(e.parts)-1}
+// add appends the part whose header is c and whose body starts at the walker's position; end is where
+// the body ends if it is no multipart. It leaves the walker at the delimiter that ended the part.
+func (e *Extractor) add(c contentHeader, w *walker, end int, parent, nesting int, inside string) {
+	p := part{parent: parent, nesting: nesting, body: w.body[w.pos:max(w.pos, end)], first: parent == len(e.parts)-1}
 	ct := parseContentType(c.typ, e.limits.Parameters)
 	if ct.params > e.limits.Parameters {
 		e.limit(mail.CodeParams, "more Content-Type parameters than the limit", "parameters", int64(e.limits.Parameters), int64(ct.params))
@@ -115,14 +129,19 @@ func (e *Extractor) add(c contentHeader, body []byte, parent, depth, nesting int
 		}
 	}
 	p.encoding = strings.ToLower(string(bytes.Trim(mail.Unfold(c.encoding), " \t\"';")))
-	disposition := parseDisposition(c.disposition)
-	p.attached = disposition.attachment
-	p.named = p.named || disposition.named
+	d := parseDisposition(c.disposition)
+	p.attached = d.attachment
+	p.named = p.named || d.named
 	if sub, ok := strings.CutPrefix(p.media, "multipart/"); ok {
 		p.multipart = sub
-		e.multipart(p, ct.boundary, depth)
+		e.multipart(p, ct.boundary, c.second, w, end)
 		return
 	}
+	w.pos = end
+	e.leaf(p)
+}
+
+func (e *Extractor) leaf(p part) {
 	e.parts = append(e.parts, p)
 	if len(e.parts) > e.limits.Parts {
 		e.limit(mail.CodeParts, "more parts than the limit", "parts", int64(e.limits.Parts), int64(len(e.parts)))
@@ -130,119 +149,184 @@ func (e *Extractor) add(c contentHeader, body []byte, parent, depth, nesting int
 }
 
 // multipart appends a multipart and its children. Without a usable boundary it is one plain part.
-func (e *Extractor) multipart(p part, boundary string, depth int) {
-	if depth >= e.limits.Depth {
-		e.limit(mail.CodeDepth, "multiparts nested deeper than the limit", "depth", int64(e.limits.Depth), int64(depth+1))
+// second is a part header that stands in the multipart's own: its delimiter was lost, and what is
+// else a preamble is its body.
+func (e *Extractor) multipart(p part, boundary string, second *contentHeader, w *walker, end int) {
+	if len(w.boundaries) >= e.limits.Depth {
+		e.limit(mail.CodeDepth, "multiparts nested deeper than the limit", "depth", int64(e.limits.Depth), int64(len(w.boundaries)+1))
 		return
 	}
-	at := nextBoundary(p.body, boundary, 0)
-	if at.start < 0 && (p.encoding == "base64" || strings.HasPrefix(p.encoding, "quoted")) {
+	outer := w
+	if !w.within(boundary, end) && (p.encoding == "base64" || strings.HasPrefix(p.encoding, "quoted")) {
 		// No composite may be encoded as a whole (RFC 2045, section 6.4); some software does it.
 		p.body = e.transfer(nil, p.body, p.encoding)
-		at = nextBoundary(p.body, boundary, 0)
+		outer.pos = end
+		w = &walker{body: p.body}
+		end = len(p.body)
 	}
-	if at.start < 0 {
-		if found := sniffBoundary(p.body); found != "" {
-			boundary = found
-			at = nextBoundary(p.body, boundary, 0)
-		}
+	if !w.within(boundary, end) {
 		e.warn(mail.CodeNoBoundary)
+		if boundary = sniffBoundary(p.body); boundary == "" {
+			p.multipart, p.media, p.odd = "", "text/plain", true
+			outer.pos = max(outer.pos, end)
+			e.leaf(p)
+			return
+		}
 	}
 	self := len(e.parts)
-	if at.start < 0 {
-		p.multipart, p.media, p.odd = "", "text/plain", true
-		e.parts = append(e.parts, p)
-		return
+	e.leaf(p)
+	level := len(w.boundaries)
+	w.boundaries = append(w.boundaries, boundary)
+	if !e.children(w, self, level, second) {
+		w.unclosed = append(w.unclosed, boundary)
 	}
-	body := p.body
-	e.parts = append(e.parts, p)
-	for !at.last {
-		next := nextBoundary(body, boundary, at.end)
-		end := next.start
-		if end < 0 {
-			end = len(body)
-			e.warn(mail.CodeNoFinalBoundary)
-		}
-		if len(e.parts) > e.limits.Parts {
-			e.limit(mail.CodeParts, "more parts than the limit", "parts", int64(e.limits.Parts), int64(len(e.parts)+countBoundaries(body[at.end:], boundary)))
-			return
-		}
-		e.child(trimLineEnd(body[at.end:max(at.end, end)]), self, depth+1, p.nesting, p.multipart)
-		if e.reject != nil || next.start < 0 {
-			return
-		}
-		at = next
-	}
+	w.boundaries = w.boundaries[:level]
 }
 
-// child appends one body part.
-func (e *Extractor) child(raw []byte, parent, depth, nesting int, inside string) {
-	h := mail.NewPartScanner(raw)
-	c, fields := e.scan(&h)
-	if e.reject != nil {
-		return
+// children reads the parts of the multipart at level, up to the delimiter of an outer one. It
+// reports whether the multipart's own final delimiter was seen.
+func (e *Extractor) children(w *walker, self, level int, second *contentHeader) (closed bool) {
+	p := e.parts[self]
+	at := w.next()
+	if second != nil {
+		sub := walker{body: w.body, pos: w.pos, boundaries: w.boundaries}
+		e.add(*second, &sub, at.start, self, p.nesting, p.multipart)
 	}
-	body := h.Body
-	if fields == 0 {
-		body = bytes.TrimPrefix(bytes.TrimPrefix(raw, []byte("\r\n")), []byte("\n"))
+	for at.level == level && !at.last {
+		w.pos = at.end
+		next := w.next()
+		raw := trimLineEnd(w.body[at.end:next.start])
+		if next.level < 0 { // a final delimiter behind the last word, not on a line of its own
+			raw = bytes.TrimSuffix(bytes.TrimRight(raw, " \t\r\n"), []byte("--"+w.boundaries[level]+"--"))
+		}
+		h := mail.NewPartScanner(raw)
+		c, _ := e.scan(&h)
+		if e.reject != nil {
+			e.countParts(w)
+			return false
+		}
+		w.pos = at.end + h.BodyAt
+		e.add(c, w, at.end+len(raw), self, p.nesting, p.multipart)
+		if e.reject != nil {
+			e.countParts(w)
+			return false
+		}
+		at = w.next()
 	}
-	e.add(c, body, parent, depth, nesting, inside)
+	if at.level != level {
+		e.warn(mail.CodeNoFinalBoundary)
+		w.pos = at.start
+		return false
+	}
+	w.pos = at.end // the epilogue ends at an outer delimiter
+	w.boundaries = w.boundaries[:level]
+	w.pos = w.next().start
+	return true
 }
 
-// boundaryLine is a delimiter found in a body.
-type boundaryLine struct {
-	start, end int // of the line; start is -1 when there is none
+// countParts makes the message of a reject for too many parts say how many there are.
+func (e *Extractor) countParts(w *walker) {
+	if e.reject.Code != mail.CodeParts {
+		return
+	}
+	n := int64(len(e.parts))
+	for at := w.next(); at.level >= 0; at = w.next() {
+		w.pos = at.end
+		if !at.last {
+			n++
+		}
+	}
+	e.reject.LimitActual = max(e.reject.LimitActual, n)
+}
+
+// A walker goes through a body once, line by line that could be a delimiter, with the boundaries of
+// the multiparts it is in.
+type walker struct {
+	body       []byte
+	pos        int
+	boundaries []string
+	// unclosed are boundaries of multiparts that an outer delimiter cut off. Where they come back
+	// they still delimit: they are never text. They count as the innermost open multipart's.
+	unclosed []string
+}
+
+// delimiter is a delimiter line. level is the index of its boundary; -1 at the end of the body.
+type delimiter struct {
+	start, end int
+	level      int
 	last       bool
 }
 
-// nextBoundary finds the next delimiter line of boundary at or after from: "--boundary" at a line's
-// start, perhaps "--", and then nothing but white space. A boundary that only begins like this one
-// is another's.
-func nextBoundary(body []byte, boundary string, from int) boundaryLine {
-	mark := make([]byte, 0, 80)
-	mark = append(append(mark, "--"...), boundary...)
-	if boundary == "" {
-		return boundaryLine{start: -1}
-	}
-	for from <= len(body) {
-		i := bytes.Index(body[from:], mark)
+// next finds the next delimiter line from pos on: "--boundary" at a line's start, perhaps "--", and
+// then nothing but white space. The innermost boundary is tried first, so that equal boundaries
+// nest; one that only begins like another is not it.
+func (w *walker) next() delimiter {
+	at := w.pos
+	for at < len(w.body) {
+		i := bytes.Index(w.body[at:], []byte("--"))
 		if i < 0 {
 			break
 		}
-		start := from + i
-		from = start + len(mark)
-		if start > 0 && body[start-1] != '\n' && body[start-1] != '\r' {
-			continue
-		}
-		rest, last := body[start+len(mark):], false
-		if bytes.HasPrefix(rest, []byte("--")) {
-			rest, last = rest[2:], true
-		}
-		n := 0
-		for n < len(rest) && (rest[n] == ' ' || rest[n] == '\t' || rest[n] == '\r') {
-			n++
-		}
-		if n < len(rest) && rest[n] != '\n' {
-			if n == 0 || rest[n-1] != '\r' { // a bare CR ends a line too
-				continue
+		start := at + i
+		if start == 0 || start == w.pos || w.body[start-1] == '\n' || w.body[start-1] == '\r' {
+			for level := len(w.boundaries) - 1; level >= 0; level-- {
+				if d, ok := w.match(start, level, w.boundaries[level]); ok {
+					return d
+				}
 			}
-		} else if n < len(rest) {
-			n++
+			for _, b := range w.unclosed {
+				if d, ok := w.match(start, max(0, len(w.boundaries)-1), b); ok && len(w.boundaries) > 0 {
+					d.last = false
+					return d
+				}
+			}
 		}
-		return boundaryLine{start: start, end: len(body) - len(rest) + n, last: last}
+		// Nothing more can start in this line, but for a bare CR.
+		next := bytes.IndexAny(w.body[start:min(len(w.body), start+256)], "\r\n")
+		if next < 0 {
+			next = 2
+			for start+next < len(w.body) && w.body[start+next] == '-' {
+				next++
+			}
+		}
+		at = start + next
 	}
-	return boundaryLine{start: -1}
+	return delimiter{start: len(w.body), end: len(w.body), level: -1}
 }
 
-// countBoundaries counts delimiter lines, for the message of a reject.
-func countBoundaries(body []byte, boundary string) (n int) {
-	for at := 0; ; n++ {
-		b := nextBoundary(body, boundary, at)
-		if b.start < 0 {
-			return n
-		}
-		at = b.end
+func (w *walker) match(start, level int, boundary string) (delimiter, bool) {
+	rest, ok := bytes.CutPrefix(w.body[start+2:], []byte(boundary))
+	if !ok {
+		return delimiter{}, false
 	}
+	last := bytes.HasPrefix(rest, []byte("--"))
+	if last {
+		rest = rest[2:]
+	}
+	n := 0
+	for n < len(rest) && (rest[n] == ' ' || rest[n] == '\t' || rest[n] == '\r') {
+		n++
+	}
+	switch {
+	case n == len(rest):
+	case rest[n] == '\n':
+		n++
+	case n == 0 || rest[n-1] != '\r': // a bare CR ends a line too
+		return delimiter{}, false
+	}
+	return delimiter{start, len(w.body) - len(rest) + n, level, last}, true
+}
+
+// within says whether a delimiter of boundary stands before end.
+func (w *walker) within(boundary string, end int) bool {
+	if boundary == "" {
+		return false
+	}
+	// The end was found without this boundary: the delimiter itself may stand there, where it is
+	// the longer form of an outer one.
+	probe := walker{body: w.body, pos: w.pos, boundaries: []string{boundary}}
+	d := probe.next()
+	return d.level == 0 && d.start <= end+2
 }
 
 // sniffBoundary guesses a boundary that no header names: the first line that starts with "--" and
@@ -280,19 +364,19 @@ func (e *Extractor) read(i int, dst []byte) []byte {
 		return appendBlock(dst, e.decode(i))
 	}
 	if e.parts[i].multipart == "alternative" {
-		if c := e.choose(i); c >= 0 {
-			return e.read(c, dst)
+		for _, c := range e.choose(i) {
+			dst = e.read(c, dst)
 		}
 		return dst
 	}
-	for c := range e.children(i) {
+	for c := range e.under(i) {
 		dst = e.read(c, dst)
 	}
 	return dst
 }
 
-// children yields the indices of the direct children of part i.
-func (e *Extractor) children(i int) func(yield func(int) bool) {
+// under yields the indices of the direct children of part i.
+func (e *Extractor) under(i int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for c := i + 1; c < len(e.parts) && e.parts[c].parent >= i; c++ {
 			if e.parts[c].parent == i && !yield(c) {
@@ -306,57 +390,84 @@ func (e *Extractor) children(i int) func(yield func(int) bool) {
 // section 4.1.4: a text part that has a file name and is not the first of its multipart is a file.
 func (e *Extractor) isBody(i int) bool {
 	p := &e.parts[i]
+	if p.parent < 0 { // what is the whole message is nobody's attachment
+		return isText(p.media)
+	}
 	if p.attached {
 		return false
 	}
-	switch p.media {
-	case "text/plain", "text/html", "text/enriched", "text/richtext", "text/markdown", "text/x-markdown":
-	default:
+	if !isText(p.media) {
 		return false
 	}
-	if p.first || p.parent < 0 {
-		return true
-	}
-	return e.parts[p.parent].multipart != "related" && !p.named
+	return p.first || e.parts[p.parent].multipart != "related" && !p.named
 }
 
-// choose picks the child of an alternative: the plain one, unless it is empty, a stub that points
-// to the HTML, or holds under a fifth of the HTML's text. -1 when there is nothing to choose from.
-func (e *Extractor) choose(i int) int {
-	plain, rich := -1, -1
-	for c := range e.children(i) {
-		switch html, any := e.kind(c); {
-		case !any:
-		case html:
-			rich = c
-		default:
-			if plain < 0 || len(bytes.TrimSpace(e.textOf(c))) > 0 {
-				plain = c
-			}
+// choose picks the children of an alternative to read: the plain ones, unless they are empty, a stub
+// that points to the HTML, or hold under a fifth of the HTML's text.
+func (e *Extractor) choose(i int) []int {
+	var plain, rich []int
+	best := 0
+	for c := range e.under(i) {
+		switch k := e.kind(c); {
+		case k == kindHTML:
+			rich = []int{c} // the last is the richest
+		case k > best:
+			plain, best = []int{c}, k
+		case k == best && k > 0:
+			plain = append(plain, c)
 		}
 	}
-	if plain < 0 || rich < 0 {
-		return max(plain, rich)
+	if len(plain) == 0 || len(rich) == 0 {
+		return append(plain, rich...)
 	}
-	text := bytes.TrimSpace(e.textOf(plain))
-	if len(text) > 0 && !isStub(text) && len(text)*5 >= e.rawSize(rich) {
+	var text []byte
+	for _, c := range plain {
+		text = append(text, bytes.TrimSpace(e.textOf(c))...)
+	}
+	if len(text) > 0 && !isStub(text) && len(text)*5 >= e.rawSize(rich[0]) {
 		return plain // already a fifth of the markup: no need to look at it
 	}
-	if html := bytes.TrimSpace(e.textOf(rich)); len(html) > 0 && (len(text) == 0 || isStub(text) || len(text)*5 < len(html)) {
+	if html := bytes.TrimSpace(e.textOf(rich[0])); len(html) > len(text) && (len(text) == 0 || isStub(text) || len(text)*5 < len(html)) {
 		return rich
 	}
 	return plain
 }
 
-// kind says whether the text inside part c is HTML, and whether there is any.
-func (e *Extractor) kind(c int) (html, any bool) {
+// Kinds of text, in the order of preference among those that are not HTML.
+const (
+	kindNone = iota
+	kindHTML
+	kindMarked // text/enriched and the like
+	kindPlain
+)
+
+// kind is the kind of the text inside part c.
+func (e *Extractor) kind(c int) int {
+	found := kindNone
 	for k := c; k < len(e.parts) && (k == c || e.parts[k].parent >= c); k++ {
-		if e.parts[k].multipart == "" && (e.isBody(k) || k == c && !e.parts[k].attached && strings.HasPrefix(e.parts[k].media, "text/") && e.parts[k].media != "text/calendar") {
-			any = true
-			html = html || e.parts[k].media == "text/html"
+		p := &e.parts[k]
+		if p.multipart != "" || !e.isBody(k) && (k != c || p.attached || !isText(p.media)) {
+			continue
+		}
+		switch p.media {
+		case "text/html":
+			return kindHTML
+		case "text/plain":
+			found = kindPlain
+		default:
+			found = max(found, kindMarked)
 		}
 	}
-	return html, any
+	return found
+}
+
+// isText says whether a media type is text that people write.
+func isText(media string) bool {
+	switch media {
+	case "text/plain", "text/html", "text/enriched", "text/richtext", "text/markdown", "text/x-markdown":
+		return true
+	}
+	return false
 }
 
 func (e *Extractor) textOf(c int) []byte {
@@ -405,53 +516,62 @@ func appendBlock(dst, text []byte) []byte {
 
 func blankText(b []byte) bool { return len(bytes.TrimSpace(b)) == 0 }
 
-// salvage looks for text where no part gave any: in attached messages, then in other text parts,
-// then in the raw body. It reports whether the raw body had to do.
+// salvage looks for text where no part gave any: in attached messages, in other text parts, around
+// the parts of a multipart, and in the raw body. It reports whether bytes had to be read that no
+// part claims.
 func (e *Extractor) salvage(body []byte) bool {
-	usable := true // the raw body is worth reading: no part of it is known to be something else
+	known := false // a part with content that is known to be no text
 	for i := range e.parts {
 		p := &e.parts[i]
-		if p.multipart != "" {
-			continue
-		}
 		switch {
-		case p.media == "message/rfc822" || p.media == "message/global":
+		case p.multipart != "" || blankText(p.body):
+		case p.media == "message/rfc822" || p.media == "message/global" || p.media == "message/news":
 			if p.nesting >= e.limits.Nesting {
 				e.warn(mail.CodeNesting)
 				continue
 			}
-			if text := e.nested(p.body, p.nesting+1); !blankText(text) {
-				e.body = append(e.body[:0], text...)
-				return false
-			}
+			e.body = appendBlock(e.body, e.nested(e.transfer(nil, p.body, p.encoding), p.nesting+1))
 		case !p.attached && strings.HasPrefix(p.media, "text/") && p.media != "text/calendar" && p.media != "text/css":
-			if text := e.decode(i); !blankText(text) {
-				e.body = append(e.body[:0], text...)
-				return false
-			}
-		case !blankText(p.body):
-			usable = false
+			e.body = appendBlock(e.body, e.decode(i))
+		default:
+			known = true
+		}
+		if e.reject != nil {
+			return false
 		}
 	}
-	if !usable || blankText(body) || len(e.parts) > 1 && !e.brokenStructure() {
+	if known || !blankText(e.body) {
 		return false
 	}
-	d := mail.DecodeCharset(body, "")
+	raw := body
+	if len(e.parts) > 1 {
+		raw = outsideParts(body)
+	}
+	if blankText(raw) {
+		return false
+	}
+	d := mail.DecodeCharset(raw, "")
 	e.note(d, "")
 	e.body = append(e.body[:0], d.Text...)
 	e.warn(mail.CodeSalvaged)
 	return true
 }
 
-// brokenStructure says whether a multipart's parts are all empty: its delimiters are not where its
-// text is.
-func (e *Extractor) brokenStructure() bool {
-	for i := range e.parts {
-		if e.parts[i].multipart == "" && !blankText(e.parts[i].body) {
-			return false
+// outsideParts is what stands before the first delimiter line of a multipart: text there is meant
+// for programs without MIME, but it is all there is.
+func outsideParts(body []byte) []byte {
+	at := 0
+	for at < len(body) {
+		end := lineEnd(body, at)
+		if bytes.HasPrefix(body[at:end], []byte("--")) {
+			break
 		}
+		at = end
 	}
-	return true
+	if preamble := body[:at]; !bytes.Contains(bytes.ToLower(preamble), []byte("mime")) {
+		return preamble
+	}
+	return nil
 }
 
 // nested extracts the text of an attached message with the same limits.
