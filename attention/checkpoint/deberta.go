@@ -179,5 +179,5 @@ func ignoreDeBERTa(tensor string) bool {
 			return true
 		}
 	}
-	return strings.HasSuffix(tensor, ".embeddings.position_ids")
+	return isBuffer(tensor)
 }

@@ -119,6 +119,15 @@ func buildEncoder(f *fields, cfg attention.Config, n encoderNames, rows int, t T
 		return nil, f.err
 	}
 	r := &reader{t: t}
+	p := readEncoderParams(r, &cfg, n, rows)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return attention.NewEncoder(cfg, p)
+}
+
+// readEncoderParams asks r for every tensor of the model.
+func readEncoderParams(r *reader, cfg *attention.Config, n encoderNames, rows int) *attention.EncoderParams {
 	c, wide := cfg.Hidden, cfg.Intermediate
 	p := &attention.EncoderParams{
 		Words:     r.tensor(n.embeddings+"word_embeddings.weight", cfg.VocabSize, c),
@@ -141,17 +150,13 @@ func buildEncoder(f *fields, cfg attention.Config, n encoderNames, rows int, t T
 	}
 	p.Pool = r.linear(n.pool, c, c)
 	p.Classify = r.linear(n.classify, len(cfg.Labels), c)
-	if r.err != nil {
-		return nil, r.err
-	}
-	return attention.NewEncoder(cfg, p)
+	return p
 }
 
-// ignoreBERT lets tensors stand that the library writes or once wrote and never reads for
-// classification: the row of position numbers, and heads of the pre-training.
+// ignoreBERT lets tensors stand that the library writes or once wrote and does not read for
+// classification: index rows, and heads of the pre-training.
 func ignoreBERT(tensor string) bool {
-	return strings.HasSuffix(tensor, ".embeddings.position_ids") || strings.HasSuffix(tensor, ".embeddings.token_type_ids") ||
-		strings.HasPrefix(tensor, "cls.") || strings.HasPrefix(tensor, "vocab_")
+	return isBuffer(tensor) || strings.HasPrefix(tensor, "cls.") || strings.HasPrefix(tensor, "vocab_")
 }
 
 // ignoreRoBERTa also lets the pooler stand, which the classifier does not use in this family.

@@ -115,11 +115,17 @@ func build(config []byte, weights *files, o Options) (attention.Model, []string,
 	if extra != "" {
 		return nil, nil, fmt.Errorf("tensor %s is not part of a %s model as %s describes it", quote(extra), name, configName)
 	}
+	ignored = slices.DeleteFunc(ignored, isBuffer)
 	warnings := settingsWarnings(config)
 	if len(ignored) > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d tensors are not used for classification and were left out, the first is %s", len(ignored), quote(ignored[0])))
 	}
 	return model, warnings, nil
+}
+
+// isBuffer says whether a tensor is one of the index rows that the library saves beside the weights.
+func isBuffer(tensor string) bool {
+	return strings.HasSuffix(tensor, ".position_ids") || strings.HasSuffix(tensor, ".token_type_ids")
 }
 
 // settingsWarnings names settings that do not change the logits but what they mean.
