@@ -127,7 +127,7 @@ func (r *relativeScores) column(offset int) int { return int(r.columns[len(r.col
 
 // answer computes the products of all keys (T x HS, ld between rows) with the query-side table.
 func (r *relativeScores) answer(keys []float32, ld int, posQueries *kernel.Packed) {
-	r.first = r.first / posQueries.PanelWidth() * posQueries.PanelWidth()
+	r.first = posQueries.PanelStart(r.first)
 	kernel.MatMulPart(r.keys, r.wide, keys, ld, r.tokens, posQueries, r.first, r.last, 0, posQueries.K)
 }
 
@@ -145,8 +145,7 @@ func (r *relativeScores) add(scores []float32, ld int, q []float32, ldq, query, 
 // addC2P adds for each pair the query's product with the row of their distance. Around the query
 // columns and keys go in step, which makes it a plain sum of two rows.
 func (r *relativeScores) addC2P(scores []float32, ld int, q []float32, ldq, query, n int) {
-	panel := r.posKeys.PanelWidth()
-	first := r.column(1-query-n) / panel * panel
+	first := r.posKeys.PanelStart(r.column(1 - query - n))
 	last := r.column(r.tokens-1-query) + 1
 	kernel.MatMulPart(r.queries, r.wide, q, ldq, n, r.posKeys, first, last, 0, r.posKeys.K)
 	for i := range n {

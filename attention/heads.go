@@ -68,7 +68,7 @@ func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []f
 
 	for i := 0; i < rows; i += block {
 		n := min(block, rows-i)
-		first, last := h.visible(i, n, keys.PanelWidth())
+		first, last := h.visible(i, n, &keys)
 		kernel.MatMulPart(scores, wide, q[i*h.ld:], h.ld, n, &keys, first, last, 0, h.size)
 		if h.relative != nil {
 			h.relative.add(scores, wide, q[i*h.ld:], h.ld, i, n)
@@ -157,12 +157,11 @@ func (h *heads) hide(bias []float32) (scale float32) {
 }
 
 // visible is the range of keys that any of n queries from i on may see, its start on a panel.
-func (h *heads) visible(i, n, panel int) (first, last int) {
+func (h *heads) visible(i, n int, keys *kernel.Packed) (first, last int) {
 	if !h.local {
 		return 0, h.tokens
 	}
-	first = max(0, i-h.window) / panel * panel
-	return first, min(h.tokens, i+n+h.window)
+	return keys.PanelStart(max(0, i-h.window)), min(h.tokens, i+n+h.window)
 }
 
 // mostVisible is the widest range that visible gives.

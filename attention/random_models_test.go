@@ -458,3 +458,44 @@ func TestSteadyStateAllocations(t *testing.T) {
 		}
 	}
 }
+
+// TestVariantsAgree runs every length up to the longest on every kernel variant: panels and blocks end
+// in another place for each.
+func TestVariantsAgree(t *testing.T) {
+	for _, family := range families {
+		g := &maker{Rand: rand.New(rand.NewPCG(11, 9))}
+		if family == "modernbert" { // small windows begin on every panel
+			g.Rand = rand.New(rand.NewPCG(77, 7))
+		}
+		dir := g.model(t, family)
+		ids := g.input(mostTokens, 0).IDs
+		var want [][]float32 // by length, of the slowest variant
+		for _, variant := range slices.Backward(kernel.Variants()) {
+			restore, err := kernel.Use(variant)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := checkpoint.Load(dir, checkpoint.Options{})
+			restore()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ws := f.Model.NewWorkspace()
+			for n := 1; n <= len(ids); n++ {
+				got := make([]float32, len(f.Model.Config().Labels))
+				if err := f.Model.Logits(got, attention.Input{IDs: ids[:n]}, ws); err != nil {
+					t.Fatal(err)
+				}
+				if len(want) < n {
+					want = append(want, got)
+				}
+				for j, v := range got {
+					w := want[n-1][j]
+					if d := math.Abs(float64(v - w)); !(d <= 5e-5*max(1, math.Abs(float64(w)))) {
+						t.Errorf("%s, %d tokens on %s: logit %d is %v, want %v\nconfig %v", family, n, variant, j, v, w, g.config)
+					}
+				}
+			}
+		}
+	}
+}

@@ -134,7 +134,7 @@ func MatMul(c []float32, ldc int, a []float32, lda, rows int, b *Packed) {
 
 // MatMulPart is MatMul with a part of B: its columns from n0 to n1 and its rows from k0 to k1, with
 // the bias of those columns. Column n0 of B gives column 0 of C, row k0 meets column 0 of A. n0 must
-// be a multiple of PanelWidth.
+// be the start of a panel; see PanelStart.
 func MatMulPart(c []float32, ldc int, a []float32, lda, rows int, b *Packed, n0, n1, k0, k1 int) {
 	if rows <= 0 || n1 <= n0 {
 		return
@@ -156,5 +156,16 @@ func MatMulPart(c []float32, ldc int, a []float32, lda, rows int, b *Packed, n0,
 	}
 }
 
-// PanelWidth is the number of columns of a full panel.
+// PanelStart is the first column of the panel that column j is in.
+func (b *Packed) PanelStart(j int) (start int) {
+	for {
+		_, width := b.panelAt(start)
+		if start+width > j {
+			return start
+		}
+		start += width
+	}
+}
+
+// PanelWidth is the number of columns of a full panel, the widest there is.
 func (b *Packed) PanelWidth() int { return b.v.lanes * b.v.vectors }
