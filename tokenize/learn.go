@@ -41,6 +41,7 @@ type Learner struct {
 
 // NewLearner starts a vocabulary.
 func NewLearner(o LearnOptions) *Learner {
+	loadUnicode()
 	if o.Model == "" {
 		o.Model = "wordpiece"
 	}
@@ -53,8 +54,8 @@ func NewLearner(o LearnOptions) *Learner {
 	l := &Learner{opts: o, front: &Tokenizer{}, words: map[string]int32{}}
 	switch o.Model {
 	case "wordpiece":
-		l.front.normalize = []normalizer{bertNormalizer{clean: true, chinese: true, strip: o.Lowercase, lower: o.Lowercase}}
-		l.front.split = []preTokenizer{bertPreTokenizer{}}
+		l.front.normalize = []normalizer{newBertNormalizer(true, true, o.Lowercase, o.Lowercase)}
+		l.front.split = []preTokenizer{newBertPreTokenizer()}
 	}
 	return l
 }

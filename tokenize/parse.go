@@ -1,7 +1,6 @@
 package tokenize
 
 import (
-	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -12,6 +11,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if len(data) > maxFileBytes {
 		return nil, fmt.Errorf("tokenizer of %d bytes: at most %d are read", len(data), maxFileBytes)
 	}
+	loadUnicode()
 	root, err := parseJSON(data)
 	if err != nil {
 		return nil, err
@@ -32,8 +32,12 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if err = t.readAdded(root.get("added_tokens")); err != nil {
 		return nil, err
 	}
+	t.joinByteLevel()
 	if err = t.readPostProcessor(root.get("post_processor")); err != nil {
 		return nil, err
+	}
+	if t.trim != nil {
+		t.trim.measure(t)
 	}
 	t.readOwnCuts(root)
 	t.findPad(root)
@@ -66,56 +70,14 @@ func readModel(v value) (model, error) {
 	switch name {
 	case "WordPiece":
 		return readWordPiece(v)
+	case "BPE":
+		return readBPE(v)
+	case "Unigram":
+		return readUnigram(v)
+	case "WordLevel":
+		return readWordLevel(v)
 	}
-	return nil, typeValue.errorf("unknown model %q; known: BPE, Unigram, WordPiece", name)
-}
-
-func readNormalizer(v value) ([]normalizer, error) {
-	if v.isNull() {
-		return nil, nil
-	}
-	typeValue := v.get("type")
-	name, err := typeValue.str()
-	if err != nil {
-		return nil, err
-	}
-	switch name {
-	case "BertNormalizer":
-		return readBertNormalizer(v)
-	}
-	return nil, typeValue.errorf("unknown normalizer %q", name)
-}
-
-func readBertNormalizer(v value) ([]normalizer, error) {
-	var n bertNormalizer
-	var err error
-	read := func(name string, absent bool) bool {
-		member := v.get(name)
-		b, e := member.boolOr(absent)
-		err = errors.Join(err, e)
-		return b
-	}
-	n.clean = read("clean_text", true)
-	n.chinese = read("handle_chinese_chars", true)
-	n.lower = read("lowercase", true)
-	n.strip = read("strip_accents", n.lower) // null follows lowercase
-	return []normalizer{n}, err
-}
-
-func readPreTokenizer(v value) ([]preTokenizer, error) {
-	if v.isNull() {
-		return nil, nil
-	}
-	typeValue := v.get("type")
-	name, err := typeValue.str()
-	if err != nil {
-		return nil, err
-	}
-	switch name {
-	case "BertPreTokenizer":
-		return []preTokenizer{bertPreTokenizer{}}, nil
-	}
-	return nil, typeValue.errorf("unknown pre-tokenizer %q", name)
+	return nil, typeValue.errorf("unknown model %q; known: BPE, Unigram, WordLevel, WordPiece", name)
 }
 
 // readAdded reads $.added_tokens. A token the model knows has the model's id.
@@ -151,6 +113,18 @@ func (t *Tokenizer) readAdded(v value) error {
 	}
 	t.buildMatchers(order)
 	return nil
+}
+
+// joinByteLevel lets a byte-level model take bytes as they are when nothing stands between it and the
+// pre-tokenizer that would write them as characters.
+func (t *Tokenizer) joinByteLevel() {
+	m, ok := t.model.(*bpe)
+	if !ok || len(t.split) == 0 {
+		return
+	}
+	if last, ok := t.split[len(t.split)-1].(*byteLevel); ok {
+		last.raw = m.useBytes()
+	}
 }
 
 // buildMatchers splits the added tokens into those matched before and after normalization, special
@@ -194,70 +168,6 @@ func readAddedToken(v value) (a addedToken, err error) {
 		}
 	}
 	return a, nil
-}
-
-// readPostProcessor reads $.post_processor, of which the single-sequence side counts here.
-func (t *Tokenizer) readPostProcessor(v value) error {
-	if v.isNull() {
-		return nil
-	}
-	typeValue := v.get("type")
-	name, err := typeValue.str()
-	if err != nil {
-		return err
-	}
-	switch name {
-	case "TemplateProcessing":
-		return t.readTemplate(v)
-	}
-	return typeValue.errorf("unknown post-processor %q", name)
-}
-
-func (t *Tokenizer) readTemplate(v value) error {
-	single := v.get("single")
-	specials := v.get("special_tokens")
-	seen := false
-	return single.array(func(_ int, e value) error {
-		return e.object(func(kind string, m value) error {
-			idValue, typeValue := m.get("id"), m.get("type_id")
-			name, err := idValue.str()
-			if err != nil {
-				return err
-			}
-			typeID, err := typeValue.intOr(0)
-			if err != nil {
-				return err
-			}
-			switch kind {
-			case "Sequence":
-				if name != "A" || seen {
-					return idValue.errorf("a single template holds the sequence A once, got %q", name)
-				}
-				seen = true
-				t.template.typeID = int32(typeID)
-				return nil
-			case "SpecialToken":
-				entry := specials.get(name)
-				ids := entry.get("ids")
-				if ids.isNull() {
-					return idValue.errorf("%s has no entry for %q", specials.path(), name)
-				}
-				return ids.array(func(_ int, idv value) error {
-					id, err := idv.id()
-					if err != nil {
-						return err
-					}
-					to := &t.template.before
-					if seen {
-						to = &t.template.after
-					}
-					*to = append(*to, special{id, int32(typeID)})
-					return nil
-				})
-			}
-			return e.errorf("unknown template piece %q; known: Sequence, SpecialToken", kind)
-		})
-	})
 }
 
 // readOwnCuts warns of truncation and padding that the file asks for: the cap of a run is the run's.

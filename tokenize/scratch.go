@@ -30,6 +30,13 @@ type scratch struct {
 	valid        []byte // the message with invalid UTF-8 replaced
 	model        modelScratch
 	marks        []mark
+	matches      []span // of a pattern
+	units        []unit // of a normalization form
+	sorted       []unit
+
+	record   bool // collect the tokens' strings: see Tokenizer.EncodePieces
+	texts    []string
+	unknowns []span // unknown tokens that the model writes as their text
 }
 
 // maxPooledBytes is the largest buffer a scratch may bring back to the pool: one huge message must
@@ -38,7 +45,7 @@ const maxPooledBytes = 4 << 20
 
 func (s *scratch) pooled() bool {
 	return cap(s.text.b)+cap(s.spare.b)+cap(s.parked)+cap(s.valid)+8*cap(s.text.al)+8*cap(s.spare.al)+
-		12*(cap(s.pieces)+cap(s.next)+cap(s.tokens))+s.model.size() <= 4*maxPooledBytes
+		12*(cap(s.pieces)+cap(s.next)+cap(s.tokens)+cap(s.units)+cap(s.sorted))+8*cap(s.matches)+8*cap(s.marks)+s.model.size() <= 4*maxPooledBytes
 }
 
 // scratchPool lends scratches. Unlike a sync.Pool it survives garbage collection, which would throw
@@ -73,6 +80,11 @@ func (p *scratchPool) put(s *scratch) {
 	}
 }
 
-type modelScratch struct{}
+// modelScratch is the memory of models and patterns.
+type modelScratch struct {
+	regex regexScratch
+	bpe   bpeScratch
+	best  []bestPath
+}
 
-func (m *modelScratch) size() int { return 0 }
+func (m *modelScratch) size() int { return m.regex.size() + m.bpe.size() + 16*cap(m.best) }

@@ -185,3 +185,59 @@ func (w *rewriter) put(r rune, at int) {
 	}
 	w.dst.al = appendSpan(w.dst.al, sp, len(w.dst.b)-before)
 }
+
+// replaceByte is replace for an ASCII character in the place of another.
+func (w *rewriter) replaceByte(c byte) {
+	if w.dst.direct {
+		if len(w.dst.b) != w.off {
+			w.dst.materialize()
+		} else {
+			w.dst.b = append(w.dst.b, c)
+			w.off++
+			return
+		}
+	}
+	w.dst.b = append(w.dst.b, c)
+	if w.src.direct {
+		at := w.src.base + int32(w.off)
+		w.dst.al = append(w.dst.al, span{at, at + 1})
+	} else {
+		w.dst.al = append(w.dst.al, w.src.al[w.off])
+	}
+	w.off++
+}
+
+// emit writes r with the reference's count of changes: 0 replaces the character at off, more is a new
+// character, less replaces the one at off and drops as many after it.
+func (w *rewriter) emit(r rune, change int) {
+	if change > 0 || w.off >= len(w.src.b) {
+		w.insert(r)
+		return
+	}
+	w.replace(r)
+	w.dropRunes(-change)
+}
+
+// prefix writes content before the text from off to end. The first new character takes the place of
+// the text's first one, which becomes an insertion: all stand for that first character.
+func (w *rewriter) prefix(content []rune, end int) {
+	if w.dst.direct {
+		w.dst.materialize()
+	}
+	first := w.off
+	_, size := utf8.DecodeRune(w.src.b[first:end])
+	for _, r := range content {
+		w.put(r, first)
+	}
+	w.keep(first + size)
+}
+
+// byteLevel writes the old bytes up to `to` as the characters of byte-level vocabularies.
+func (w *rewriter) byteLevel(to int) {
+	if w.dst.direct {
+		w.dst.materialize()
+	}
+	for ; w.off < to; w.off++ {
+		w.put(byteRunes[w.src.b[w.off]], w.off)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"unicode/utf8"
@@ -72,6 +73,9 @@ func (t *Tokenizer) encode(dst *Encoding, s *scratch, text []byte) {
 	t.added.raw.split(text, t.literal, func(start, end int, id int32) {
 		if id >= 0 {
 			dst.add(id, span{int32(start), int32(end)}, false, t.template.typeID)
+			if s.record {
+				s.texts = append(s.texts, string(text[start:end]))
+			}
 			return
 		}
 		t.encodeStretch(dst, s, text[start:end], start)
@@ -104,6 +108,9 @@ func (t *Tokenizer) encodeStretch(dst *Encoding, s *scratch, stretch []byte, bas
 	for _, p := range s.pieces {
 		if p.id >= 0 {
 			dst.add(p.id, s.text.spanOf(int(p.start), int(p.end)), false, t.template.typeID)
+			if s.record {
+				s.texts = append(s.texts, string(s.text.b[p.start:p.end]))
+			}
 		} else if p.start < p.end {
 			t.encodePiece(dst, s, p)
 		}
@@ -114,7 +121,7 @@ func (t *Tokenizer) encodeStretch(dst *Encoding, s *scratch, stretch []byte, bas
 func (t *Tokenizer) encodePiece(dst *Encoding, s *scratch, p piece) {
 	b := s.text.b[p.start:p.end]
 	s.tokens = s.tokens[:0]
-	if len(b) > maxCachedKey || !t.model.cached() {
+	if len(b) > maxCachedKey || s.record || !t.model.cached() {
 		t.model.tokenize(s, b)
 		t.appendTokens(dst, s, p)
 		return
@@ -135,9 +142,41 @@ func (t *Tokenizer) encodePiece(dst *Encoding, s *scratch, p piece) {
 }
 
 func (t *Tokenizer) appendTokens(dst *Encoding, s *scratch, p piece) {
+	if s.record {
+		t.recordTexts(s, s.text.b[p.start:p.end])
+	}
 	for _, k := range s.tokens {
 		dst.add(k.id, s.text.spanOf(int(p.start+k.start), int(p.start+k.end)), false, t.template.typeID)
 	}
+}
+
+// recordTexts appends the strings of the piece's tokens to s.texts.
+func (t *Tokenizer) recordTexts(s *scratch, p []byte) {
+	for _, k := range s.tokens {
+		text, _ := t.model.token(k.id)
+		if slices.Contains(s.unknowns, span{k.start, k.end}) {
+			text = string(p[k.start:k.end])
+		}
+		s.texts = append(s.texts, text)
+	}
+	s.unknowns = s.unknowns[:0]
+}
+
+// EncodePieces is Encode that also returns the string of every token as the reference gives it: that of
+// the vocabulary, for added tokens the text they matched, for unknown tokens of a Unigram model the
+// text itself. It is for showing to a person; it allocates.
+func (t *Tokenizer) EncodePieces(dst *Encoding, text []byte) []string {
+	s := &scratch{record: true, cache: newPieceCache()}
+	t.encode(dst, s, text)
+	var all []string
+	for _, sp := range t.template.before {
+		all = append(all, t.Token(sp.id))
+	}
+	all = append(all, s.texts...)
+	for _, sp := range t.template.after {
+		all = append(all, t.Token(sp.id))
+	}
+	return all
 }
 
 // Specials returns the ids the template puts before and after one sequence.
@@ -245,5 +284,3 @@ func checksum(data []byte) string {
 }
 
 func (t *Tokenizer) String() string { return fmt.Sprintf("tokenizer %s", t.Describe()) }
-
-func (t *Tokenizer) spaces(int32) (int, int) { return 0, 0 }
