@@ -86,6 +86,8 @@ func commands() []*cli.Command {
 		ReportCommand(),
 		CompareCommand(),
 		MergeCommand(),
+		InspectCommand(),
+		CutCommand(),
 		ConfigCommand(),
 	}
 	for _, c := range list {
