@@ -120,8 +120,10 @@ type Summary struct {
 	Measured result.Measured
 	// Interrupted: the context was cancelled; everything that was begun was finished and is kept.
 	Interrupted bool
-	// LabelExamples holds a few message ids that had no label in the labels file.
-	LabelExamples []string
+	// FromLabelsFile counts the labels that the labels file gave; NotInLabelsFile has a few message ids
+	// that are not in it.
+	FromLabelsFile  int64
+	NotInLabelsFile []string
 }
 
 // job is one message on its way. Whoever holds it owns its fields; done hands it to the writer.

@@ -38,7 +38,8 @@ type writer struct {
 	// the run reads it.
 	skipped map[string]int64
 
-	noLabel []string // examples of message ids without a label
+	fromFile int64    // labels that the labels file gave
+	noLabel  []string // examples of message ids that are not in it
 
 	// Messages of the run that is resumed, in order; rows and rejects apart, as they are stored.
 	doneRows, doneRejects []place
@@ -242,11 +243,13 @@ func (w *writer) count(row *result.Row) {
 		s.OK++
 	}
 	l.Scored++
+	if row.LabelSource == mail.LabelFile {
+		w.fromFile++
+	} else if len(w.noLabel) < 3 && row.MessageID != "" {
+		w.noLabel = append(w.noLabel, row.MessageID)
+	}
 	if row.Label == "" {
 		l.Unlabelled++
-		if len(w.noLabel) < 3 && row.MessageID != "" {
-			w.noLabel = append(w.noLabel, row.MessageID)
-		}
 		return
 	}
 	l.Labelled++
@@ -302,7 +305,7 @@ func (w *writer) balanced() error {
 }
 
 func (w *writer) summary() Summary {
-	s := Summary{Ledger: w.ledger, LabelExamples: w.noLabel}
+	s := Summary{Ledger: w.ledger, FromLabelsFile: w.fromFile, NotInLabelsFile: w.noLabel}
 	for _, src := range w.src.Sources() {
 		l := *w.source(src.Name)
 		l.Format, l.Incomplete, l.IncompleteAt = string(src.Format), src.Incomplete, src.IncompleteAt

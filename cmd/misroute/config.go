@@ -124,7 +124,7 @@ func configScalars(n *yaml.Node, now time.Time) (configValue, error) {
 
 // closest suggests the name that shares most with word, if any is near.
 func closest(word string, names []string) string {
-	best, most := "", len(word)/2
+	best, most := "", max(2, len(word)/2)
 	for _, n := range names {
 		if d := editDistance(word, n); d <= most {
 			best, most = n, d-1

@@ -292,6 +292,9 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	}
 	summary, err := pipeline.Run(ctx, src, &o.mail.Labels, partial, p)
 	show.close()
+	if err != nil && summary.Ledger.Read == 0 {
+		return nil, usageError(err) // not one message came out: the input is of no use
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; what was finished is kept: go on with --resume --out %s", err, o.out)
 	}
@@ -315,7 +318,7 @@ func usable(o *evalOptions, s *pipeline.Summary) error {
 	if s.Ledger.Read == 0 {
 		return usagef("%s: no message in it", strings.Join(o.exports, ", "))
 	}
-	if err := o.mail.Labels.Check(s.Ledger.Labelled, s.Ledger.Scored, s.LabelExamples...); err != nil {
+	if err := o.mail.Labels.Check(s.FromLabelsFile, s.Ledger.Scored, s.NotInLabelsFile...); err != nil {
 		return usageError(err)
 	}
 	if s.Ledger.Scored == 0 {
