@@ -74,13 +74,22 @@ func (c *composer) place(want int) (before, after int) {
 // Not where a contrast is the point, because it would give the answer to a counter of
 // words.
 func (c *composer) mayExplain() bool {
+	switch {
+	case c.isContrast():
+		return false
+	case c.confounder == none:
+		return c.chance(.8)
+	}
+	return c.chance(.35)
+}
+
+// isContrast says whether the decisive sentence names two matters, one of them wanted.
+func (c *composer) isContrast() bool {
 	switch c.confounder {
 	case pair, negation, swap, it:
-		return false
-	case none:
-		return c.chance(.7)
+		return true
 	}
-	return c.chance(.3)
+	return false
 }
 
 // hints is how many remarks of a confounder's kind the message carries.
@@ -254,8 +263,10 @@ func (c *composer) writeSubject() {
 		c.subject = append(c.subject, bytes.TrimPrefix(c.thread.subject, []byte("Re: "))...)
 		return
 	}
-	truthful := .12
-	if c.isLong {
+	// A subject that says it all would take the point out of a contrast, and the cost
+	// out of a cut.
+	truthful := .25
+	if c.isLong || c.isContrast() {
 		truthful = .04
 	}
 	switch {

@@ -194,7 +194,7 @@ func (c *composer) chooseConfounder() confounder {
 		}
 	case swap, it:
 		if c.queue != refunds && c.queue != lateDeliveries {
-			return pair
+			return none
 		}
 	case cold, bank:
 		if c.grammar.sections[confounderNames[k]+"/"+q] == nil {

@@ -82,7 +82,7 @@ var confounderNames = [confounders]string{
 
 var confounderWeights = [confounders]float64{
 	none: 60, eggless: 4.5, nutFree: 3.5, cold: 4, bank: 4,
-	pair: 3.5, negation: 4, swap: 3, it: 3, passing: 6, history: 6,
+	pair: 2.5, negation: 4, swap: 3.5, it: 3.5, passing: 6, history: 6,
 }
 
 // voice is a way of writing.
@@ -111,8 +111,8 @@ var voiceWeights = [3][voices]float64{
 // Words of a message are log-normal: the median and sigma below put about 15 % over
 // 190 words, which is where 256 WordPiece tokens end.
 const (
-	medianWords = 74
-	sigmaWords  = .92
+	medianWords = 70
+	sigmaWords  = .90
 	fewestWords = 6
 	mostWords   = 620
 )
