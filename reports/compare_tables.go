@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"strings"
 
 	"misroute/reports/chart"
@@ -50,6 +51,7 @@ func (c *Compare) sheet(most int) *sheet {
 		{id: "length", nav: "By length", heading: c.familyHeading("length", c.Lengths), figure: c.changesChart("Change of the misroute rate by message length", c.Lengths, " "+c.Unit), caption: caption, tables: []*table.Table{c.contrastTable("Misroutes by message length in both runs", c.Unit, c.Lengths)}, notes: family},
 		{id: "queues", nav: "By queue", heading: c.familyHeading("queue", c.queueContrasts()), figure: c.changesChart("Change of the misroute rate by queue", c.queueContrasts(), ""), caption: caption, tables: []*table.Table{c.queueTable()}, notes: family},
 	}
+	s.sections = append(s.sections, sheetSection{id: "kept", nav: "Precision", heading: "Precision, recall and F1 of each queue", tables: []*table.Table{c.keptTable()}, pageOnly: true})
 	if len(c.Ways) > 0 {
 		s.sections = append(s.sections, sheetSection{id: "ways", nav: "Ways", heading: "Ways mail goes wrong: what the candidate saves and adds", tables: []*table.Table{c.waysTable(most)}, notes: c.waysNote(most)})
 	}
@@ -226,14 +228,20 @@ func (c *Compare) contrastTable(caption, first string, list []Contrast) *table.T
 }
 
 func (c *Compare) queueTable() *table.Table {
-	wide := table.InHTML | table.InCSV
-	t := &table.Table{Caption: "Misroutes by queue in both runs", Columns: append(c.contrastColumns("queue"),
-		table.Column{Head: "precision", Align: table.Right, In: wide}, table.Column{Head: "then", Align: table.Right, In: wide},
-		table.Column{Head: "F1", Align: table.Right, In: wide}, table.Column{Head: "then", Align: table.Right, In: wide})}
+	return c.contrastTable("Misroutes by queue in both runs", "queue", c.queueContrasts())
+}
+
+// keptTable says how well each queue is kept in both runs.
+func (c *Compare) keptTable() *table.Table {
+	r := table.Right
+	t := &table.Table{Caption: "Precision, recall and F1 by queue in both runs", Columns: []table.Column{
+		{Head: "queue", Max: 28}, {Head: "precision before", Align: r}, {Head: "precision", Align: r}, {Head: "recall before", Align: r}, {Head: "recall", Align: r},
+		{Head: "F1 before", Align: r}, {Head: "F1", Align: r},
+	}}
 	for i := range c.Queues {
 		q := &c.Queues[i]
-		cells := c.contrastCells(&q.Contrast)
-		for _, v := range []Number{q.BasePrecision, q.CandPrecision, q.BaseF1, q.CandF1} {
+		cells := []table.Cell{cell(q.Name)}
+		for _, v := range []Number{q.BasePrecision, q.CandPrecision, 1 - q.Base.Rate, 1 - q.Cand.Rate, q.BaseF1, q.CandF1} {
 			cells = append(cells, cell(decimals(v, 3)))
 		}
 		t.AddRow(rowClass(q.Base), cells...)
@@ -313,9 +321,9 @@ func (c *Compare) sideTable() *table.Table {
 	t.Add("reads", settingsOf(a), settingsOf(b), "")
 	o := &c.Overall
 	t.Add("misroutes", count(o.Base.Wrong), count(o.Cand.Wrong), signed(o.Cand.Wrong-o.Base.Wrong))
-	t.Add("misroute rate", percent(o.Base.Rate), percent(o.Cand.Rate), points(Number(o.Pairs.Difference)))
+	t.Add("misroute rate", percent(o.Base.Rate), percent(o.Cand.Rate), pointsOf(o.Pairs.Difference))
 	if r := c.Routable; r != nil {
-		t.Add("of labels both know", percent(r.Base.Rate), percent(r.Cand.Rate), points(Number(r.Pairs.Difference)))
+		t.Add("of labels both know", percent(r.Base.Rate), percent(r.Cand.Rate), pointsOf(r.Pairs.Difference))
 	}
 	if m := c.MacroF1; m != nil {
 		change := signedDecimals(m.Difference, 3)
@@ -346,8 +354,8 @@ func (c *Compare) sideTable() *table.Table {
 		at := trimFloat(a.Abstain.Threshold)
 		share := func(h *Handed) Number { return ratio(stats.Ratio{Num: h.Routed, Den: h.Of}) }
 		risk := func(h *Handed) Number { return ratio(stats.Ratio{Num: h.Wrong, Den: h.Routed}) }
-		t.Add("routed at score "+at, percent(share(a.Abstain)), percent(share(b.Abstain)), points(share(b.Abstain)-share(a.Abstain)))
-		t.Add("of those misrouted", percent(risk(a.Abstain)), percent(risk(b.Abstain)), points(risk(b.Abstain)-risk(a.Abstain)))
+		t.Add("routed at score "+at, percent(share(a.Abstain)), percent(share(b.Abstain)), pointsOf(float64(share(b.Abstain)-share(a.Abstain))))
+		t.Add("of those misrouted", percent(risk(a.Abstain)), percent(risk(b.Abstain)), pointsOf(float64(risk(b.Abstain)-risk(a.Abstain))))
 	}
 	return t
 }
@@ -358,6 +366,14 @@ func settingsOf(s *Side) string {
 		set[r.Setting] = true
 	}
 	return strings.Join(sortedKeys(set), ", ")
+}
+
+// pointsOf prints a difference of rates with its unit.
+func pointsOf(x float64) string {
+	if math.IsNaN(x) {
+		return "-"
+	}
+	return points(Number(x)) + " points"
 }
 
 // signed prints a change of a count.

@@ -249,7 +249,7 @@ func (t *Trend) weekTable() *table.Table {
 				mark, class = "below", "good"
 			}
 		}
-		cells := append([]table.Cell{cell(w.Name), cell(count(w.Scored)), counted(w.Rate)}, rateCells(w.Rate)...)
+		cells := []table.Cell{cell(w.Name), cell(count(w.Scored)), counted(w.Rate), {Text: count(w.Rate.Wrong), Class: class}, cell(percent(w.Rate.Rate)), cell(w.Rate.interval())}
 		cells = append(cells, cell(limits), table.Cell{Text: mark, Class: class}, cell(percent(ratio(stats.Ratio{Num: w.Cut, Den: w.Scored}))), cell(count(w.Rejected)))
 		c.AddRow(rowClass(w.Rate), cells...)
 	}

@@ -3,6 +3,7 @@ package chart
 import (
 	"html/template"
 	"math"
+	"strings"
 
 	"misroute/reports/table"
 )
@@ -48,7 +49,7 @@ func (g *Changes) draw(width, left float64, letters int, class string) template.
 	x := axis{-top, top, left, right}
 	for _, v := range []float64{-top, -top / 2, 0, top / 2, top} {
 		c.line(x.at(v), upper, x.at(v), lower, "grid")
-		label := percentTick(math.Abs(v))
+		label := strings.TrimSuffix(percentTick(math.Abs(v)), "\u00a0%")
 		if v > 0 {
 			label = "+" + label
 		} else if v < 0 {
