@@ -480,7 +480,6 @@ func TestVariantsAgree(t *testing.T) {
 				t.Fatal(err)
 			}
 			f, err := checkpoint.Load(dir, checkpoint.Options{})
-			restore()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -500,6 +499,7 @@ func TestVariantsAgree(t *testing.T) {
 					}
 				}
 			}
+			restore()
 		}
 	}
 }
