@@ -223,7 +223,7 @@ func (m *DeBERTa) NewWorkspace() *Workspace { return &Workspace{} }
 
 // Cost is the encoder's, and the products of queries and keys with the table of distances.
 func (m *DeBERTa) Cost(tokens int) (cells, flops int64) {
-	cells, flops = m.encoder.Cost(tokens)
+	cells, flops = m.encoder.costProjected(tokens)
 	if m.distances == nil {
 		return cells, flops
 	}

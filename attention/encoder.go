@@ -48,7 +48,8 @@ type Encoder struct {
 	pool, classify          *kernel.Packed
 	poolActivation          func([]float32)
 	activation              func([]float32)
-	padPositions            bool // RoBERTa: positions count the tokens that are not padding
+	keyBack                 *kernel.Packed // the last layer's key projection, turned round; see lastAttention
+	padPositions            bool           // RoBERTa: positions count the tokens that are not padding
 }
 
 // encoderLayer has its matrices packed, the three projections side by side in one.
@@ -85,6 +86,8 @@ func NewEncoder(cfg Config, p *EncoderParams) (*Encoder, error) {
 		m.cfg.Positions = rows
 	}
 	arena := kernel.NewArena(p.packedLen(&m.cfg))
+	key := &p.Layers[len(p.Layers)-1].Key
+	m.keyBack = arena.PackRows(key.Weight, key.In, key.Out)
 	for i := range p.Layers {
 		m.layers = append(m.layers, packLayer(&p.Layers[i], arena))
 	}
@@ -112,7 +115,7 @@ func (m *Encoder) family() error {
 func (p *EncoderParams) packedLen(c *Config) int {
 	layer := kernel.ArenaLen(3*c.Hidden, c.Hidden) + kernel.ArenaLen(c.Hidden, c.Hidden) +
 		kernel.ArenaLen(c.Intermediate, c.Hidden) + kernel.ArenaLen(c.Hidden, c.Intermediate)
-	return len(p.Layers)*layer + kernel.ArenaLen(c.Hidden, c.Hidden) + kernel.ArenaLen(len(c.Labels), c.Hidden)
+	return len(p.Layers)*layer + 2*kernel.ArenaLen(c.Hidden, c.Hidden) + kernel.ArenaLen(len(c.Labels), c.Hidden)
 }
 
 // newEncoderLayer packs a layer by itself.
@@ -181,18 +184,22 @@ func (m *Encoder) Precision() string { return "float32" }
 // NewWorkspace returns scratch memory for one goroutine.
 func (m *Encoder) NewWorkspace() *Workspace { return &Workspace{} }
 
-// Cost counts the last layer as it runs: only its keys and values are needed for every token.
+// Cost counts what Logits computes: in the last layer one query, and no keys or values.
 func (m *Encoder) Cost(tokens int) (cells, flops int64) {
+	cells, flops = m.costProjected(tokens)
+	t, c, heads := int64(tokens), int64(m.cfg.Hidden), int64(m.cfg.Heads)
+	projected, moved := 2*t*c*c+2*t*c, 2*c*c+2*heads*t*c // see lastAttention
+	return cells, flops + 2*(moved-projected)
+}
+
+// costProjected is the cost when the last layer projects the keys and values of every token.
+func (m *Encoder) costProjected(tokens int) (cells, flops int64) {
 	t, c, f := int64(tokens), int64(m.cfg.Hidden), int64(m.cfg.Intermediate)
-	for l := range m.layers {
-		queries := t
-		if l == len(m.layers)-1 {
-			queries = 1
-		}
-		cells += int64(m.cfg.Heads) * queries * t
-		flops += 2 * (2*t*c*c + queries*(2*c*c+2*c*f) + 2*queries*t*c)
-	}
-	flops += 2 * (c*c + c*int64(len(m.cfg.Labels)))
+	whole := int64(len(m.layers) - 1)
+	cells = int64(m.cfg.Heads) * (whole*t*t + t)
+	flops = 2 * (whole*t*(4*c*c+2*c*f+2*t*c) + // whole layers
+		2*t*c*c + 2*t*c + 2*c*c + 2*c*f + // one query
+		c*c + c*int64(len(m.cfg.Labels)))
 	return cells, flops
 }
 
@@ -216,6 +223,9 @@ func (m *Encoder) forward(dst []float32, in Input, ws *Workspace, trace *Trace) 
 	if err := m.cfg.check(dst, in); err != nil {
 		return err
 	}
+	if trace == nil {
+		in = in.unpadded()
+	}
 	t, c := len(in.IDs), m.cfg.Hidden
 	ws.floats.reset()
 	ws.floats.reserve(m.workspaceFloats(t))
@@ -226,17 +236,48 @@ func (m *Encoder) forward(dst []float32, in Input, ws *Workspace, trace *Trace) 
 	m.embed(x, in)
 	trace.hidden(x)
 	for l := range m.layers {
-		layer, rows := &m.layers[l], t
+		layer := &m.layers[l]
 		if l == len(m.layers)-1 && trace == nil {
-			rows = 1
+			m.lastAttention(context, x, t, layer, in.Mask, ws)
+			m.feedForward(x, context, 1, layer, ws)
+			break
 		}
-		kernel.MatMul(qkv, 3*c, x, c, t, layer.qkv)
-		m.attend(context, qkv, rows, in.Mask, ws, trace.layer(m.cfg.Heads, t))
-		m.feedForward(x, context, rows, layer, ws)
+		maps := trace.layer(m.cfg.Heads, t)
+		if ws.Width > 1 {
+			m.layerShared(x, qkv, context, t, layer, in.Mask, ws, maps)
+		} else {
+			kernel.MatMul(qkv, 3*c, x, c, t, layer.qkv)
+			m.attend(context, qkv, 0, m.cfg.Heads, in.Mask, ws, maps)
+			m.feedForward(x, context, t, layer, ws)
+		}
 		trace.hidden(x)
 	}
 	m.classifyFirst(dst, x, ws, trace)
 	return nil
+}
+
+// unpadded is the input without hidden tokens at its end: no visible token looks at them, nor does the
+// classifier. When every token is hidden all of them count, and stay.
+func (in Input) unpadded() Input {
+	if n := shown(in.Mask, len(in.IDs)); n > 0 {
+		return in.first(n)
+	}
+	return in
+}
+
+// layerShared is a whole layer with its rows and heads shared by ws.Width goroutines.
+func (m *Encoder) layerShared(x, qkv, context []float32, t int, l *encoderLayer, mask []uint8, ws *Workspace, maps [][]float32) {
+	const tile = 8 // rows
+	c := m.cfg.Hidden
+	ws.share(t, tile, func(from, to int, _ *Workspace) {
+		kernel.MatMul(qkv[from*3*c:], 3*c, x[from*c:], c, to-from, l.qkv)
+	})
+	ws.share(m.cfg.Heads, 1, func(from, to int, ws *Workspace) {
+		m.attend(context, qkv, from, to, mask, ws, maps)
+	})
+	ws.share(t, tile, func(from, to int, ws *Workspace) {
+		m.feedForward(x[from*c:], context[from*c:], to-from, l, ws)
+	})
 }
 
 // feedBlock is how many rows go through the feed-forward part together, so that its F-wide
@@ -247,7 +288,7 @@ const feedBlock = 128
 func (m *Encoder) workspaceFloats(t int) int {
 	c := m.cfg.Hidden
 	block := min(t, feedBlock)
-	return 5*t*c + block*(2*c+m.cfg.Intermediate) + m.attendFloats(t) + 2*c + 16*16
+	return 5*t*c + block*(2*c+m.cfg.Intermediate) + max(m.attendFloats(t), m.lastFloats(t)) + 2*c + 16*16
 }
 
 // embed sets x (T x C) to the normed sum of word, position and token-type vectors.
@@ -343,10 +384,11 @@ func (t *Trace) layer(heads, tokens int) [][]float32 {
 	return maps
 }
 
-// attend is self-attention of all heads: qkv is T x 3C with queries, keys and values side by side,
-// context gets the first rows of the T x C result. mask hides keys; a message whose keys are all
-// hidden looks at all of them equally. maps, if not nil, gets the weights of each head.
-func (m *Encoder) attend(context, qkv []float32, rows int, mask []uint8, ws *Workspace, maps [][]float32) {
+// attend is self-attention of the heads from one to another: qkv is T x 3C with queries, keys and
+// values side by side, context gets their channels of the T x C result. mask hides keys; a message
+// whose keys are all hidden looks at all of them equally. maps, if not nil, gets the weights of each
+// head.
+func (m *Encoder) attend(context, qkv []float32, from, to int, mask []uint8, ws *Workspace, maps [][]float32) {
 	c := m.cfg.Hidden
 	size := c / m.cfg.Heads
 	h := heads{
@@ -354,12 +396,12 @@ func (m *Encoder) attend(context, qkv []float32, rows int, mask []uint8, ws *Wor
 		scale: float32(1 / math.Sqrt(float64(size))),
 		mask:  mask, ws: ws,
 	}
-	for i := range m.cfg.Heads {
+	for i := from; i < to; i++ {
 		var keep []float32
 		if maps != nil {
 			keep = maps[i]
 		}
-		h.attend(context[i*size:], c, rows, qkv[i*size:], qkv[c+i*size:], qkv[2*c+i*size:], keep)
+		h.attend(context[i*size:], c, h.tokens, qkv[i*size:], qkv[c+i*size:], qkv[2*c+i*size:], keep)
 	}
 }
 

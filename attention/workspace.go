@@ -1,6 +1,9 @@
 package attention
 
-import "unsafe"
+import (
+	"sync"
+	"unsafe"
+)
 
 // Workspace is the scratch memory of one goroutine. The zero value is ready; it fits every model and
 // grows to what the longest message needs.
@@ -9,9 +12,34 @@ type Workspace struct {
 	// cores are idle. 0 and 1 both mean the caller's own. It changes the time, never the bits.
 	Width int
 
+	parts  []Workspace // scratch of the other goroutines
 	floats arena[float32]
 	bytes  arena[uint8]
 	bag    BagFeatures
+}
+
+// share cuts n rows into up to Width parts of a multiple of step rows and works on them at the same
+// time. Each part has scratch of its own.
+func (ws *Workspace) share(n, step int, work func(from, to int, ws *Workspace)) {
+	steps := (n + step - 1) / step
+	width := min(ws.Width, steps)
+	if len(ws.parts) < width {
+		ws.parts = append(ws.parts, make([]Workspace, width-len(ws.parts))...)
+	}
+	var wait sync.WaitGroup
+	from := 0
+	for p := range width - 1 {
+		to := steps * (p + 1) / width * step
+		part, start := &ws.parts[p], from
+		wait.Go(func() {
+			part.floats.reset()
+			part.bytes.reset()
+			work(start, to, part)
+		})
+		from = to
+	}
+	work(from, n, ws)
+	wait.Wait()
 }
 
 // arena hands out pieces of one block and takes them all back at once. Pieces start on a cache line,

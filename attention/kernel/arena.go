@@ -27,15 +27,29 @@ func ArenaLen(n, k int) int { return roundUp(PackedLen(n, k), cacheLine/4) }
 
 // Pack is Pack into the arena, or beside it when it is full.
 func (a *Arena) Pack(weight, bias []float32, n, k int) *Packed {
-	size := ArenaLen(n, k)
-	if size > len(a.free) {
-		return Pack(weight, bias, n, k)
-	}
-	b := &Packed{}
-	b.Grow(a.free[:size], n, k)
-	a.free = a.free[size:]
+	b := a.matrix(n, k)
 	b.SetTransposed(weight, k)
 	b.SetBias(bias)
+	return b
+}
+
+// PackRows lays out a matrix of k rows of n numbers, without a bias.
+func (a *Arena) PackRows(rows []float32, n, k int) *Packed {
+	b := a.matrix(n, k)
+	b.SetRows(rows, n)
+	b.SetBias(nil)
+	return b
+}
+
+// matrix takes the memory of a matrix.
+func (a *Arena) matrix(n, k int) *Packed {
+	b, size := &Packed{}, ArenaLen(n, k)
+	if size > len(a.free) {
+		b.Grow(make([]float32, size), n, k)
+		return b
+	}
+	b.Grow(a.free[:size], n, k)
+	a.free = a.free[size:]
 	return b
 }
 

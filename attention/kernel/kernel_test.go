@@ -431,7 +431,7 @@ func TestMatMulPart(t *testing.T) {
 		}
 		b.SetRows(rows, n)
 		b.SetBias(bias)
-		for _, part := range [][4]int{{0, n, 0, k}, {0, 5, 3, 20}, {b.PanelWidth(), n, 0, k}, {b.PanelWidth(), 100, 49, 50}, {0, n, 7, 7}} {
+		for _, part := range [][4]int{{0, n, 0, k}, {0, 5, 3, 20}, {b.PanelStart(60), n, 0, k}, {b.PanelStart(50), 100, 49, 50}, {0, n, 7, 7}} {
 			n0, n1, k0, k1 := part[0], part[1], part[2], part[3]
 			width := n1 - n0
 			c := newGuarded(m*width, 1)

@@ -156,16 +156,20 @@ func MatMulPart(c []float32, ldc int, a []float32, lda, rows int, b *Packed, n0,
 	}
 }
 
+// PanelWidth is the most columns a panel has.
+func (b *Packed) PanelWidth() int { return b.v.lanes * b.v.vectors }
+
 // PanelStart is the first column of the panel that column j is in.
-func (b *Packed) PanelStart(j int) (start int) {
+func (b *Packed) PanelStart(j int) int {
+	start := 0
+	if full := b.PanelWidth(); j > full {
+		start = max(0, min(j, b.N-2*full)) / full * full // all panels but the last two are full
+	}
 	for {
 		_, width := b.panelAt(start)
-		if start+width > j {
+		if j < start+width {
 			return start
 		}
 		start += width
 	}
 }
-
-// PanelWidth is the number of columns of a full panel, the widest there is.
-func (b *Packed) PanelWidth() int { return b.v.lanes * b.v.vectors }
