@@ -48,8 +48,8 @@ func (c *Compare) sheet(most int) *sheet {
 	caption := "Change of the misroute rate with its " + confidence(o.Pairs.Alpha) + " interval. The dashed line is the margin."
 	s.sections = []sheetSection{
 		{id: "cost", nav: "Both runs", heading: "Both runs side by side", tables: []*table.Table{c.sideTable()}},
-		{id: "length", nav: "By length", heading: c.familyHeading("length", c.Lengths), figure: c.changesChart("Change of the misroute rate by message length", c.Lengths, " "+c.Unit), caption: caption, tables: []*table.Table{c.contrastTable("Misroutes by message length in both runs", c.Unit, c.Lengths)}, notes: family},
-		{id: "queues", nav: "By queue", heading: c.familyHeading("queue", c.queueContrasts()), figure: c.changesChart("Change of the misroute rate by queue", c.queueContrasts(), ""), caption: caption, tables: []*table.Table{c.queueTable()}, notes: family},
+		{id: "length", nav: "By length", heading: c.familyHeading("length", c.Lengths), figure: c.changesChart("Change of the misroute rate by message length in "+c.Unit, c.Lengths), caption: caption, tables: []*table.Table{c.contrastTable("Misroutes by message length in both runs", c.Unit, c.Lengths)}, notes: family},
+		{id: "queues", nav: "By queue", heading: c.familyHeading("queue", c.queueContrasts()), figure: c.changesChart("Change of the misroute rate by queue", c.queueContrasts()), caption: caption, tables: []*table.Table{c.queueTable()}, notes: family},
 	}
 	s.sections = append(s.sections, sheetSection{id: "kept", nav: "Precision", heading: "Precision, recall and F1 of each queue", tables: []*table.Table{c.keptTable()}, pageOnly: true})
 	if len(c.Ways) > 0 {
@@ -80,7 +80,7 @@ func (c *Compare) sheet(most int) *sheet {
 }
 
 // changesChart draws the differences of groups under that of all messages.
-func (c *Compare) changesChart(title string, list []Contrast, unit string) template.HTML {
+func (c *Compare) changesChart(title string, list []Contrast) template.HTML {
 	const most = 40 // a picture of more rows shows less than the table
 	g := &chart.Changes{Title: title, Margin: c.Gate.Margin}
 	add := func(x *Contrast, label string, told bool) {
@@ -92,7 +92,7 @@ func (c *Compare) changesChart(title string, list []Contrast, unit string) templ
 	add(&c.Overall, c.Overall.Name, c.Overall.Pairs.Decided())
 	for i := range clip(list, most) {
 		x := &list[i]
-		add(x, x.Name+unit, x.Holm.Defined() && float64(x.Holm) < x.Pairs.Alpha)
+		add(x, x.Name, x.Holm.Defined() && float64(x.Holm) < x.Pairs.Alpha)
 	}
 	return g.Markup()
 }

@@ -28,7 +28,7 @@ func (g *Changes) Markup() template.HTML {
 	if len(g.Rows) == 0 {
 		return ""
 	}
-	return g.draw(deskWidth, 190, 24, "desk") + g.draw(phoneWidth, 104, 14, "phone")
+	return g.draw(deskWidth, 190, 24, "desk") + g.draw(phoneWidth, 122, 14, "phone")
 }
 
 func (g *Changes) draw(width, left float64, letters int, class string) template.HTML {
@@ -85,6 +85,6 @@ func (g *Changes) draw(width, left float64, letters int, class string) template.
 			c.close()
 		}
 	}
-	c.text((left+right)/2, lower+37, "sub m", "change of the misroute rate, points of a hundred")
+	c.text((left+right)/2, lower+37, "sub m", "points of misroute rate")
 	return c.markup()
 }
