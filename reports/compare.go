@@ -38,6 +38,13 @@ type Compare struct {
 	MacroF1  *stats.MacroF1Difference `json:"macro_f1,omitempty"`
 	Severity *stats.CostDifference    `json:"severity,omitempty"` // with a costs file
 
+	// Control counts messages that neither run cut although both asked the same model: a flip among
+	// them is a fault, not a finding. Nil when the models differ.
+	Control *Unchanged `json:"control,omitempty"`
+	// Price is what the dearer run pays, in FLOPs, for each misroute it saves. Nil where both cost
+	// the same.
+	Price *Price `json:"price,omitempty"`
+
 	Flips Flips `json:"flips"`
 	// Confirmed says that the overall difference is decided, so that buckets and queues are tested
 	// as one family with Holm's correction; otherwise they are exploratory, with a q.
@@ -135,6 +142,18 @@ type QueueChange struct {
 	CandF1        Number `json:"candidate_f1"`
 }
 
+// Unchanged is the negative control of a comparison of two ways to read for one model.
+type Unchanged struct {
+	N     int `json:"n"`
+	Flips int `json:"flips"`
+}
+
+// Price is the extra cost of the dearer run.
+type Price struct {
+	Dearer string `json:"dearer"` // baseline, candidate
+	stats.SavedCost
+}
+
 // WayChange is a way mail goes wrong, in both runs. Base - Saved + Added = Cand.
 type WayChange struct {
 	From  string  `json:"from"`
@@ -219,6 +238,8 @@ func NewCompare(base, cand []*result.Folder, o CompareOptions) (*Compare, error)
 	}
 	w.c.Baseline, w.c.Candidate = w.side(w.base, false), w.side(w.cand, true)
 	w.overall()
+	w.control()
+	w.price()
 	w.flips()
 	w.families()
 	w.ways()
@@ -380,6 +401,59 @@ func contrastTest(c *Contrast, method string) Test {
 		name = c.Kind
 	}
 	return Test{Name: name, Method: method, N: c.Pairs.N, P: c.Pairs.P(), Adjusted: undefined}
+}
+
+// control looks for flips where there can be none: same model, same text, nothing cut.
+func (w *comparison) control() {
+	var c Unchanged
+	for i := range w.pairs {
+		p := &w.pairs[i]
+		a, b := p.base.run, p.cand.run
+		if a.Model.SHA256 == "" || a.Model.SHA256 != b.Model.SHA256 || a.Model.TokenizerSHA256 != b.Model.TokenizerSHA256 ||
+			a.Quotes != b.Quotes || a.Subject != b.Subject || a.Precision != b.Precision {
+			return
+		}
+		if p.base.Cut() || p.cand.Cut() || p.base.Windows > 1 || p.cand.Windows > 1 {
+			continue
+		}
+		c.N++
+		if p.from != p.to {
+			c.Flips++
+		}
+	}
+	w.c.Control = &c
+}
+
+// price divides what one run costs more by the misroutes it saves.
+func (w *comparison) price() {
+	extra := w.c.Candidate.FLOPs - w.c.Baseline.FLOPs
+	if extra == 0 {
+		return
+	}
+	sign, dearer := 1, "candidate"
+	if extra < 0 {
+		sign, dearer = -1, "baseline"
+	}
+	index := map[int32]int{}
+	var saved []int
+	var cost []float64
+	for i := range w.judged {
+		p := &w.judged[i]
+		at, ok := index[p.cluster]
+		if !ok {
+			at = len(saved)
+			index[p.cluster] = at
+			saved, cost = append(saved, 0), append(cost, 0)
+		}
+		cost[at] += float64(sign) * float64(p.cand.FLOPs-p.base.FLOPs)
+		if p.baseWrong() {
+			saved[at] += sign
+		}
+		if p.candWrong() {
+			saved[at] -= sign
+		}
+	}
+	w.c.Price = &Price{dearer, stats.PerMisrouteSaved(saved, cost, w.o.Alpha, w.resampling())}
 }
 
 // side gathers what a side is and costs.

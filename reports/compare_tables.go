@@ -47,8 +47,8 @@ func (c *Compare) sheet(most int) *sheet {
 	family := c.familyNote()
 	caption := "Change of the misroute rate with its " + confidence(o.Pairs.Alpha) + " interval. The dashed line is the margin."
 	s.sections = []sheetSection{
-		{id: "cost", nav: "Both runs", heading: "Both runs side by side", tables: []*table.Table{c.sideTable()}},
-		{id: "length", nav: "By length", heading: c.familyHeading("length", c.Lengths), figure: c.changesChart("Change of the misroute rate by message length in "+c.Unit, c.Lengths), caption: caption, tables: []*table.Table{c.contrastTable("Misroutes by message length in both runs", c.Unit, c.Lengths)}, notes: family},
+		{id: "cost", nav: "Both runs", heading: "Both runs side by side", tables: []*table.Table{c.sideTable()}, notes: c.sideNotes()},
+		{id: "length", nav: "By length", heading: c.familyHeading("length", c.Lengths), figure: c.changesChart("Change of the misroute rate by message length in "+c.Unit, c.Lengths), caption: caption, tables: []*table.Table{c.contrastTable("Misroutes by message length in both runs", c.Unit, c.Lengths, c.Confirmed)}, notes: family},
 		{id: "queues", nav: "By queue", heading: c.familyHeading("queue", c.queueContrasts()), figure: c.changesChart("Change of the misroute rate by queue", c.queueContrasts()), caption: caption, tables: []*table.Table{c.queueTable()}, notes: family},
 	}
 	s.sections = append(s.sections, sheetSection{id: "kept", nav: "Precision", heading: "Precision, recall and F1 of each queue", tables: []*table.Table{c.keptTable()}, pageOnly: true})
@@ -56,7 +56,7 @@ func (c *Compare) sheet(most int) *sheet {
 		s.sections = append(s.sections, sheetSection{id: "ways", nav: "Ways", heading: "Ways mail goes wrong: what the candidate saves and adds", tables: []*table.Table{c.waysTable(most)}, notes: c.waysNote(most)})
 	}
 	if len(c.Explored) > 0 {
-		s.sections = append(s.sections, sheetSection{id: "explored", nav: "Languages and weeks", heading: "Languages and weeks (exploratory)", tables: []*table.Table{c.contrastTable("Misroutes by language and week in both runs", "group", c.Explored)}, folded: "Languages and weeks (exploratory)"})
+		s.sections = append(s.sections, sheetSection{id: "explored", nav: "Languages and weeks", heading: "Languages and weeks (exploratory)", tables: []*table.Table{c.contrastTable("Misroutes by language and week in both runs", "group", c.Explored, false)}, folded: "Languages and weeks (exploratory)"})
 	}
 	for _, f := range []struct {
 		id, nav, heading string
@@ -179,9 +179,9 @@ func (c *Compare) queueContrasts() []Contrast {
 }
 
 // contrastColumns head the cells of contrastCells.
-func (c *Compare) contrastColumns(first string) []table.Column {
+func (c *Compare) contrastColumns(first string, confirmed bool) []table.Column {
 	p := "q"
-	if c.Confirmed {
+	if confirmed {
 		p = "p (Holm)"
 	}
 	r := table.Right
@@ -219,8 +219,8 @@ func (c *Compare) contrastCells(x *Contrast) []table.Cell {
 	}
 }
 
-func (c *Compare) contrastTable(caption, first string, list []Contrast) *table.Table {
-	t := &table.Table{Caption: caption, Columns: c.contrastColumns(first)}
+func (c *Compare) contrastTable(caption, first string, list []Contrast, confirmed bool) *table.Table {
+	t := &table.Table{Caption: caption, Columns: c.contrastColumns(first, confirmed)}
 	for i := range list {
 		t.AddRow(rowClass(list[i].Base), c.contrastCells(&list[i])...)
 	}
@@ -228,7 +228,7 @@ func (c *Compare) contrastTable(caption, first string, list []Contrast) *table.T
 }
 
 func (c *Compare) queueTable() *table.Table {
-	return c.contrastTable("Misroutes by queue in both runs", "queue", c.queueContrasts())
+	return c.contrastTable("Misroutes by queue in both runs", "queue", c.queueContrasts(), c.Confirmed)
 }
 
 // keptTable says how well each queue is kept in both runs.
@@ -341,7 +341,9 @@ func (c *Compare) sideTable() *table.Table {
 	}
 	t.Add("messages cut", count(a.Cut), count(b.Cut), signed(b.Cut-a.Cut))
 	t.Add("tokens read a message", decimals(a.MeanKept, 1), decimals(b.MeanKept, 1), relative(float64(a.MeanKept), float64(b.MeanKept)))
-	t.Add("score-grid cells", magnitude(float64(a.Cells)), magnitude(float64(b.Cells)), relative(float64(a.Cells), float64(b.Cells)))
+	if a.Cells+b.Cells > 0 { // a router without attention has none
+		t.Add("score-grid cells", magnitude(float64(a.Cells)), magnitude(float64(b.Cells)), relative(float64(a.Cells), float64(b.Cells)))
+	}
 	t.Add("FLOPs", magnitude(float64(a.FLOPs)), magnitude(float64(b.FLOPs)), relative(float64(a.FLOPs), float64(b.FLOPs)))
 	if a.Millis.Defined() || b.Millis.Defined() {
 		t.Add("ms a message, measured", decimals(a.Millis, 2), decimals(b.Millis, 2), relative(float64(a.Millis), float64(b.Millis)))
@@ -358,6 +360,23 @@ func (c *Compare) sideTable() *table.Table {
 		t.Add("of those misrouted", percent(risk(a.Abstain)), percent(risk(b.Abstain)), pointsOf(float64(risk(b.Abstain)-risk(a.Abstain))))
 	}
 	return t
+}
+
+// sideNotes say what the dearer run's money buys, and that the control holds.
+func (c *Compare) sideNotes() []string {
+	var notes []string
+	if p := c.Price; p != nil {
+		if p.Defined {
+			notes = append(notes, fmt.Sprintf("The %s costs more: %sFLOPs for each misroute it saves (%s to %s).", p.Dearer, magnitude(p.PerSaved), magnitude(p.Interval.Low), magnitude(p.Interval.High)))
+		} else {
+			notes = append(notes, fmt.Sprintf("The %s costs more; what it pays for each misroute it saves is undefined, for it may save none (%s saved, %s interval %s to %s).",
+				p.Dearer, count(p.Saved), confidence(c.Overall.Pairs.Alpha), decimals(Number(p.SavedInterval.Low), 0), decimals(Number(p.SavedInterval.High), 0)))
+		}
+	}
+	if k := c.Control; k != nil && k.N > 0 {
+		notes = append(notes, fmt.Sprintf("Control: %s among %s that neither run cut.", plural(k.Flips, "flip", "flips"), plural(k.N, "message", "messages")))
+	}
+	return notes
 }
 
 func settingsOf(s *Side) string {
@@ -406,20 +425,7 @@ func (c *Compare) facts() []fact {
 		name string
 		side *Side
 	}{{"Baseline", &c.Baseline}, {"Candidate", &c.Candidate}} {
-		var lines []string
-		for _, r := range s.side.Runs {
-			line := r.Model
-			if r.SHA256 != "" {
-				line += " (sha256 " + short(r.SHA256) + ")"
-			}
-			for _, more := range []string{r.Setting, r.Tokenizer, r.Precision, r.Kernel, r.Weeks} {
-				if more != "" {
-					line += ", " + more
-				}
-			}
-			lines = append(lines, line+", run "+short(r.RunID)+", misroute "+r.Version)
-		}
-		facts = append(facts, fact{s.name, clipList(lines, 6)})
+		facts = append(facts, fact{s.name, runsWords(s.side.Runs)})
 	}
 	sets := fmt.Sprintf("%s in the baseline, %s in the candidate, %s paired by message id and content, %s labelled",
 		count(c.Sets.Baseline), count(c.Sets.Candidate), count(c.Sets.Paired), count(c.Sets.Labelled))
@@ -430,4 +436,53 @@ func (c *Compare) facts() []fact {
 	return append(facts, fact{"Messages", sets}, fact{"Statistics", fmt.Sprintf(
 		"%s; sign flips by thread, %s draws; bootstrap by thread, %s draws; seed %d; design effect %s; intervals Wilson and Bonett–Price, %s",
 		plural(len(c.Tests), "test", "tests"), count(p.Cluster.Draws), count(stats.BootstrapDraws), p.Cluster.Seed, decimals(Number(p.Effect), 2), confidence(p.Alpha))})
+}
+
+// runsWords names runs; those that differ only in their week and id are named once.
+func runsWords(runs []RunFact) string {
+	type named struct {
+		words      string
+		weeks, ids []string
+	}
+	var list []*named
+	index := map[string]*named{}
+	for _, r := range runs {
+		words := r.Model
+		if r.SHA256 != "" {
+			words += " (sha256 " + short(r.SHA256) + ")"
+		}
+		for _, more := range []string{r.Setting, r.Tokenizer, r.Precision, r.Kernel} {
+			if more != "" {
+				words += ", " + more
+			}
+		}
+		words += ", misroute " + r.Version
+		x := index[words]
+		if x == nil {
+			x = &named{words: words}
+			index[words] = x
+			list = append(list, x)
+		}
+		x.ids = append(x.ids, short(r.RunID))
+		if r.Weeks != "" {
+			x.weeks = append(x.weeks, r.Weeks)
+		}
+	}
+	var lines []string
+	for _, x := range list {
+		line := x.words
+		if len(x.weeks) > 0 {
+			line += ", " + clipWords(x.weeks, 8)
+		}
+		lines = append(lines, line+", "+strings.TrimPrefix(plural(len(x.ids), "run", "runs"), "1 ")+" "+clipWords(x.ids, 8))
+	}
+	return clipList(lines, 6)
+}
+
+// clipWords lists the first and says how many more there are.
+func clipWords(list []string, most int) string {
+	if len(list) > most {
+		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %s more", count(len(list)-most))
+	}
+	return strings.Join(list, ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -342,6 +343,58 @@ func TestCompareQueuesThatOneSideMisses(t *testing.T) {
 		t.Errorf("retired: %+v", q)
 	}
 	drawn(t, c)
+}
+
+func TestCompareControlAndPrice(t *testing.T) {
+	f := crumb(1, 400)
+	whole := another(f)
+	whole.Run.Cap = 0
+	readings := map[int64]*result.Reading{}
+	for i := range f.Readings {
+		if f.Readings[i].Kind == result.ReadWhole {
+			readings[f.Readings[i].RecordNo] = &f.Readings[i]
+		}
+	}
+	uncut, saved, extra := 0, 0, int64(0)
+	for i := range whole.Rows {
+		r := &whole.Rows[i]
+		x := readings[r.RecordNo]
+		if x == nil {
+			uncut++
+			continue
+		}
+		wrong := r.Wrong()
+		extra += x.FLOPs - r.FLOPs
+		r.Prediction, r.TokensKept, r.FLOPs, r.Cap = x.Prediction, r.TokensTotal, x.FLOPs, 0
+		saved += int(b2f(wrong)) - int(b2f(r.Wrong()))
+	}
+	c := compared(t, f, whole, CompareOptions{})
+	if c.Control == nil || *c.Control != (Unchanged{uncut, 0}) {
+		t.Errorf("control %+v, want %d messages and no flip", c.Control, uncut)
+	}
+	if p := c.Price; p == nil || p.Dearer != "candidate" || p.Saved != saved || p.Extra != float64(extra) || !p.Defined || math.Abs(p.PerSaved-float64(extra)/float64(saved)) > 1 {
+		t.Errorf("price %+v, want %d saved for %d", p, saved, extra)
+	}
+	// The other way round the same run is the dearer one, at the same price.
+	d := compared(t, whole, f, CompareOptions{})
+	if d.Price.Dearer != "baseline" || d.Price.SavedCost != c.Price.SavedCost {
+		t.Errorf("%+v and %+v", d.Price, c.Price)
+	}
+	for i := range whole.Rows {
+		if readings[whole.Rows[i].RecordNo] == nil {
+			sendTo(&whole.Rows[i], "wholesale")
+			break
+		}
+	}
+	c = compared(t, f, whole, CompareOptions{})
+	if c.Control.Flips != 1 || !strings.Contains(strings.Join(c.Warnings, " "), "a fault of one of the runs") {
+		t.Errorf("a flip under the cap must be said: %+v %q", c.Control, c.Warnings)
+	}
+	other := another(f)
+	other.Run.Model.SHA256 = "else"
+	if c := compared(t, f, other, CompareOptions{}); c.Control != nil || c.Price != nil {
+		t.Errorf("two models have no control: %+v %+v", c.Control, c.Price)
+	}
 }
 
 func TestCompareThreshold(t *testing.T) {

@@ -23,12 +23,15 @@ func (w *comparison) warn() {
 		add("%s no label: no run can be right or wrong about them", plural(n, "message has", "messages have"))
 	}
 	p := &c.Overall.Pairs
-	if changed, need := p.Changed(), stats.FewestChanged(p.Alpha); changed < need {
+	if changed, need := p.Changed(), stats.FewestChanged(p.Alpha); changed < need && c.Gate.Verdict != stats.Pass {
 		words := plural(changed, "message changed", "messages changed")
 		if changed == 0 {
 			words = "no message changed"
 		}
 		add("%s between right and wrong: need at least %d changed messages before any p can fall below %s", words, need, trimFloat(p.Alpha))
+	}
+	if c.Control != nil && c.Control.Flips > 0 {
+		add("%s of %s that neither run cut changed although both asked the same model: that is a fault of one of the runs, not a finding", count(c.Control.Flips), plural(c.Control.N, "message", "messages"))
 	}
 	if p.Disagree() {
 		add("mid-p %s and the p by thread %s disagree at %s: the verdict follows the threads", pvalue(p.MidP), pvalue(p.P()), trimFloat(p.Alpha))

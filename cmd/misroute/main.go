@@ -85,6 +85,7 @@ func commands() []*cli.Command {
 		TrainCommand(),
 		ReportCommand(),
 		CompareCommand(),
+		TrendCommand(),
 		MergeCommand(),
 		InspectCommand(),
 		CutCommand(),

@@ -84,12 +84,13 @@ func Dominated(options []Option) []bool {
 
 // SavedCost is what a misroute saved costs: extra cost over misroutes saved.
 type SavedCost struct {
-	Saved         int
-	SavedInterval Interval
-	Extra         float64
-	PerSaved      float64
-	Interval      Interval // of PerSaved
-	Defined       bool     // false where the interval of Saved includes 0: the ratio has no meaning
+	Saved         int      `json:"saved"`
+	SavedInterval Interval `json:"saved_interval"`
+	Extra         float64  `json:"extra"`
+	PerSaved      float64  `json:"per_saved"`
+	Interval      Interval `json:"per_saved_interval"`
+	// Defined is false where the interval of Saved includes 0: the ratio has no meaning then.
+	Defined bool `json:"defined"`
 }
 
 // PerMisrouteSaved returns the extra cost (milliseconds, FLOPs) of one reading over another for
@@ -150,7 +151,10 @@ func PerMisrouteSaved(saved []int, extra []float64, alpha float64, o Resampling)
 	if r.Saved == 0 || r.SavedInterval.Contains(0) {
 		return r
 	}
-	r.PerSaved = r.Extra / float64(r.Saved)
-	r.Interval, r.Defined = replicates.Interval(1, alpha)
+	i, ok := replicates.Interval(1, alpha)
+	if !ok {
+		return r
+	}
+	r.PerSaved, r.Interval, r.Defined = r.Extra/float64(r.Saved), i, true
 	return r
 }
