@@ -15,14 +15,16 @@ import (
 // writer takes the messages in reading order, finds duplicates, counts, and makes segments durable.
 // Apart from resumed, which the reader calls, only one goroutine uses it.
 type writer struct {
-	out     *result.Partial
-	src     Source
-	o       Options
-	queues  map[string]bool
-	seg     result.Segment
-	began   time.Time // of the segment
-	start   time.Time
-	lastSay time.Time
+	out    *result.Partial
+	src    Source
+	o      Options
+	queues map[string]bool
+	// allRoutable: without a model every label can be routed to.
+	allRoutable bool
+	seg         result.Segment
+	began       time.Time // of the segment
+	start       time.Time
+	lastSay     time.Time
 
 	ledger  result.Ledger
 	sources map[string]*result.SourceLedger
@@ -59,7 +61,7 @@ type meanTime struct {
 
 func newWriter(out *result.Partial, src Source, o Options) (*writer, error) {
 	w := &writer{
-		out: out, src: src, o: o, start: time.Now(), began: time.Now(),
+		out: out, src: src, o: o, allRoutable: o.Router == nil, start: time.Now(), began: time.Now(),
 		queues: map[string]bool{}, sources: map[string]*result.SourceLedger{},
 		first: map[[16]byte]int64{}, setting: map[string]*meanTime{}, skipped: map[string]int64{},
 	}
@@ -253,7 +255,7 @@ func (w *writer) count(row *result.Row) {
 		return
 	}
 	l.Labelled++
-	if w.o.Router == nil || w.queues[row.Label] {
+	if w.allRoutable || w.queues[row.Label] {
 		l.Routable++
 	} else {
 		l.Unroutable++

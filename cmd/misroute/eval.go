@@ -119,8 +119,18 @@ func runFlags() []cli.Flag {
 }
 
 func bindEval(c *cli.Context) (evalOptions, error) {
+	o, err := bindEvalOf(c, exportsOf(c))
+	if err != nil {
+		return o, err
+	}
+	o.report, err = bindReport(c)
+	return o, err
+}
+
+// bindEvalOf reads everything but the report's flags.
+func bindEvalOf(c *cli.Context, exports []string) (evalOptions, error) {
 	o := evalOptions{
-		exports: exportsOf(c), model: c.String("model"), asRouted: c.Bool("as-routed"),
+		exports: exports, model: c.String("model"), asRouted: c.Bool("as-routed"),
 		router: router.Options{Int8: c.Bool("int8"), LiteralSpecials: c.Bool("literal-specials")},
 		capSet: c.IsSet("cap"), subject: !c.Bool("no-subject"), withText: c.Bool("with-text"),
 		whole: !c.Bool("no-whole"), control: c.Int("control"), seed: c.Uint64("seed"),
@@ -158,10 +168,7 @@ func bindEval(c *cli.Context) (evalOptions, error) {
 	if o.memory, err = parseBytes(c.String("memory")); err != nil {
 		return o, usagef("--memory: %w", err)
 	}
-	if o.mail, o.text, err = mailOptions(c); err != nil {
-		return o, err
-	}
-	o.report, err = bindReport(c)
+	o.mail, o.text, err = mailOptions(c)
 	return o, err
 }
 
@@ -282,11 +289,8 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	if err != nil {
 		return nil, err
 	}
-	p := pipeline.Options{
-		Router: r, Setting: o.setting, Whole: o.whole, Others: others(o), Placebos: o.placebos, Seed: o.seed, Control: o.control,
-		Text: o.text, Subject: o.subject, WithText: o.withText, Workers: o.workers, Memory: o.memory, Shard: o.shard,
-		Events: showEvents(show),
-	}
+	p := o.pipeline(r)
+	p.Events = showEvents(show)
 	if o.quarantine != "" {
 		p.Quarantine = quarantine(o.quarantine)
 	}
@@ -311,6 +315,14 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	}
 	run.Inputs, run.Sources, run.Ledger = summary.Inputs, summary.Sources, summary.Ledger
 	return publish(partial, o.out, o.report, run, summary.Measured)
+}
+
+// pipeline gives the pipeline's options.
+func (o *evalOptions) pipeline(r router.Router) pipeline.Options {
+	return pipeline.Options{
+		Router: r, Setting: o.setting, Whole: o.whole, Others: others(o), Placebos: o.placebos, Seed: o.seed, Control: o.control,
+		Text: o.text, Subject: o.subject, WithText: o.withText, Workers: o.workers, Memory: o.memory, Shard: o.shard,
+	}
 }
 
 // usable refuses a run that says nothing: an export without a message, labels that fit nothing.

@@ -87,6 +87,7 @@ func commands() []*cli.Command {
 		CompareCommand(),
 		TrendCommand(),
 		MergeCommand(),
+		VerifyCommand(),
 		InspectCommand(),
 		CutCommand(),
 		ConfigCommand(),

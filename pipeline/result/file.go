@@ -241,7 +241,7 @@ func readResults(path string) (Run, []Row, error) {
 		return Run{}, nil, err
 	}
 	for i := range rows {
-		rows[i].absent()
+		rows[i].Absent()
 	}
 	run, err := parseRun(meta)
 	if err != nil {
@@ -250,9 +250,9 @@ func readResults(path string) (Run, []Row, error) {
 	return run, rows, nil
 }
 
-// absent makes lists of length zero nil again, so that a row that was read equals the row that was
+// Absent makes lists of length zero nil again, so that a row that was read equals the row that was
 // written, in UTC.
-func (r *Row) absent() {
+func (r *Row) Absent() {
 	if len(r.Scores) == 0 {
 		r.Scores = nil
 	}

@@ -83,6 +83,18 @@ type Range struct {
 	To   int32 `parquet:"to"`
 }
 
+// Place says where a record stands in a run.
+type Place struct {
+	Source, Member string
+	RecordNo       int64
+}
+
+// Place of the row's record.
+func (r *Row) Place() Place { return Place{r.Source, r.Member, r.RecordNo} }
+
+// Place of the record that was read.
+func (r *Reading) Place() Place { return Place{r.Source, r.Member, r.RecordNo} }
+
 // Cut says whether tokens of the message were not read.
 func (r *Row) Cut() bool { return r.TokensKept < r.TokensTotal }
 
