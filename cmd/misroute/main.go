@@ -82,6 +82,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 func commands() []*cli.Command {
 	list := []*cli.Command{
 		EvalCommand(),
+		SweepCommand(),
 		TrainCommand(),
 		ReportCommand(),
 		CompareCommand(),
