@@ -135,7 +135,11 @@ func (p *problems) row(f *result.Folder, r *result.Row) {
 	}
 }
 
-// picked is a source that passes on the messages at the places of want.
+// Only gives the messages of src that stand at the places, and nothing else.
+func Only(src Source, places map[result.Place]bool) Source {
+	return &picked{Source: src, want: places, seen: map[string]int64{}}
+}
+
 type picked struct {
 	Source
 	want map[result.Place]bool
@@ -188,7 +192,7 @@ func Rescore(ctx context.Context, src Source, labels Identifier, f *result.Folde
 	if err != nil {
 		return 0, nil, err
 	}
-	s, err := Run(ctx, &picked{Source: src, want: want, seen: map[string]int64{}}, labels, out, o)
+	s, err := Run(ctx, Only(src, want), labels, out, o)
 	if err != nil {
 		return 0, nil, err
 	}

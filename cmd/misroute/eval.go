@@ -53,6 +53,7 @@ type evalOptions struct {
 	allowIncomplete bool
 	quarantine      string
 	shard           pipeline.Shard
+	onlyRejects     string // a run whose rejected records alone are evaluated
 
 	report reportOptions
 }
@@ -110,6 +111,7 @@ func runFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "max-reject-rate", Category: "Run:", Value: 0.01, Usage: "share of records that may be rejected before the exit code is 3"},
 		&cli.BoolFlag{Name: "allow-incomplete", Category: "Run:", Usage: "a source that is cut off is no failure"},
 		&cli.StringFlag{Name: "quarantine", Category: "Run:", Usage: "write the raw bytes of rejected records into `DIR`"},
+		&cli.StringFlag{Name: "only-rejects", Category: "Run:", Usage: "evaluate only the records that `RUN` rejected, once whatever was wrong is mended"},
 		&cli.BoolFlag{Name: "no-whole", Category: "Run:", Usage: "do not read cut messages whole: faster, and the report cannot say what the cut cost"},
 		&cli.IntFlag{Name: "control", Category: "Run:", Value: 10, Usage: "reread one in `N` uncut messages as a control (0: none)"},
 		&cli.Uint64Flag{Name: "seed", Category: "Run:", Value: 1, Usage: "seed of everything random"},
@@ -137,6 +139,7 @@ func bindEvalOf(c *cli.Context, exports []string) (evalOptions, error) {
 		out: c.String("out"), force: c.Bool("force"), resume: c.Bool("resume"), workers: c.Int("workers"),
 		progress: c.String("progress"), maxRejects: c.Float64("max-reject-rate"),
 		allowIncomplete: c.Bool("allow-incomplete"), quarantine: c.String("quarantine"),
+		onlyRejects: c.String("only-rejects"),
 	}
 	if len(o.exports) == 0 {
 		return o, usagef("%s: no export given; see misroute %s --help", c.Command.Name, c.Command.Name)
@@ -266,8 +269,15 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 		return nil, usageError(err)
 	}
 	defer src.Close()
+	source, err := o.narrow(src)
+	if err != nil {
+		return nil, err
+	}
 	if o.out == "" {
 		o.out = defaultOut(o, r)
+		if o.onlyRejects != "" {
+			o.out += "-rejects"
+		}
 		if o.shard.N > 0 {
 			o.out += fmt.Sprintf("-%d-of-%d", o.shard.I, o.shard.N)
 		}
@@ -294,7 +304,7 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	if o.quarantine != "" {
 		p.Quarantine = quarantine(o.quarantine)
 	}
-	summary, err := pipeline.Run(ctx, src, &o.mail.Labels, partial, p)
+	summary, err := pipeline.Run(ctx, source, &o.mail.Labels, partial, p)
 	show.close()
 	if err != nil && summary.Ledger.Read == 0 {
 		return nil, usageError(err) // not one message came out: the input is of no use
@@ -323,6 +333,25 @@ func (o *evalOptions) pipeline(r router.Router) pipeline.Options {
 		Router: r, Setting: o.setting, Whole: o.whole, Others: others(o), Placebos: o.placebos, Seed: o.seed, Control: o.control,
 		Text: o.text, Subject: o.subject, WithText: o.withText, Workers: o.workers, Memory: o.memory, Shard: o.shard,
 	}
+}
+
+// narrow leaves of the source what --only-rejects asks for.
+func (o *evalOptions) narrow(src pipeline.Source) (pipeline.Source, error) {
+	if o.onlyRejects == "" {
+		return src, nil
+	}
+	f, err := result.ReadFolder(o.onlyRejects)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	if len(f.Rejects) == 0 {
+		return nil, usagef("--only-rejects: %s rejected nothing", o.onlyRejects)
+	}
+	places := map[result.Place]bool{}
+	for i := range f.Rejects {
+		places[f.Rejects[i].Place()] = true
+	}
+	return pipeline.Only(src, places), nil
 }
 
 // usable refuses a run that says nothing: an export without a message, labels that fit nothing.

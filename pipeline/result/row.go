@@ -92,6 +92,9 @@ type Place struct {
 // Place of the row's record.
 func (r *Row) Place() Place { return Place{r.Source, r.Member, r.RecordNo} }
 
+// Place of the rejected record.
+func (r *Reject) Place() Place { return Place{r.Source, r.Member, r.RecordNo} }
+
 // Place of the record that was read.
 func (r *Reading) Place() Place { return Place{r.Source, r.Member, r.RecordNo} }
 
