@@ -33,6 +33,13 @@ type settings struct {
 }
 
 func (t *tally) settings() *settings {
+	if t.others == nil {
+		t.others = t.findSettings()
+	}
+	return t.others
+}
+
+func (t *tally) findSettings() *settings {
 	s := &settings{run: setting{t.f.Run.Cap, t.f.Run.Strategy}, of: map[rowKey]map[setting]*result.Reading{}}
 	seen := map[setting]bool{}
 	if !t.allWhole() {

@@ -38,6 +38,7 @@ type Weekly struct {
 	Confusion [][]int `json:"confusion,omitempty"`
 	Pairs     []Pair  `json:"pairs"` // label to prediction, most misroutes first
 	Cut       *Cut    `json:"cut,omitempty"`
+	Sweep     *Sweep  `json:"sweep,omitempty"`
 
 	Calibration *Calibration `json:"calibration,omitempty"`
 	Abstain     *Abstain     `json:"abstain,omitempty"`
@@ -192,6 +193,8 @@ type tally struct {
 	judged  []*result.Row // of those, labelled
 	whole   map[rowKey]*result.Reading
 	placebo map[rowKey][]*result.Reading
+	control map[rowKey]*result.Reading
+	others  *settings // computed when first asked for
 	queues  []string
 	queueAt map[string]int
 	unit    string
@@ -218,6 +221,7 @@ func NewWeekly(f *result.Folder, o Options) (*Weekly, error) {
 	t.perQueue(w)
 	t.threads(w)
 	t.cut(w)
+	w.Sweep = t.sweep(w)
 	t.calibrate(w)
 	t.examples(w)
 	t.reasons(w)
@@ -229,7 +233,7 @@ func NewWeekly(f *result.Folder, o Options) (*Weekly, error) {
 }
 
 func newTally(f *result.Folder, o Options) *tally {
-	t := &tally{f: f, o: o, unit: "tokens", whole: map[rowKey]*result.Reading{}, placebo: map[rowKey][]*result.Reading{}}
+	t := &tally{f: f, o: o, unit: "tokens", whole: map[rowKey]*result.Reading{}, placebo: map[rowKey][]*result.Reading{}, control: map[rowKey]*result.Reading{}}
 	for i := range f.Rows {
 		if f.Rows[i].Scored() {
 			t.rows = append(t.rows, &f.Rows[i])
@@ -254,6 +258,8 @@ func newTally(f *result.Folder, o Options) *tally {
 		switch r.Kind {
 		case result.ReadWhole:
 			t.whole[key] = r
+		case result.ReadControl:
+			t.control[key] = r
 		case result.ReadPlacebo:
 			if int(r.Cap) == f.Run.Cap && r.Strategy == f.Run.Strategy {
 				t.placebo[key] = append(t.placebo[key], r)

@@ -138,7 +138,11 @@ func (t *tally) cut(w *Weekly) {
 			continue
 		}
 		c.Control.Under++
-		if ref := t.whole[key(r)]; ref != nil {
+		ref := t.control[key(r)]
+		if ref == nil {
+			ref = t.whole[key(r)]
+		}
+		if ref != nil {
 			c.Control.Again++
 			if ref.Prediction != r.Prediction {
 				if c.Control.Flips == 0 {

@@ -70,6 +70,13 @@ func (w *Weekly) sections() []section {
 	if w.Cut != nil && w.Cut.Table != nil {
 		list = append(list, w.cutSection())
 	}
+	if w.Sweep != nil {
+		var d *Depth
+		if w.Cut != nil {
+			d = w.Cut.Depth
+		}
+		list = append(list, w.Sweep.section(d, w.Run.Cap))
+	}
 	list = append(list, w.queueSection())
 	if w.Calibration != nil {
 		list = append(list, w.scoreSection())
@@ -167,7 +174,7 @@ func (w *Weekly) cutSection() section {
 	} else {
 		columns[0].Notes = w.cutNotes()
 	}
-	if d := c.Depth; d != nil {
+	if d := c.Depth; d != nil && w.Sweep == nil {
 		columns = append(columns, depthPart(d, c.Cap))
 	}
 	s.Parts = append(s.Parts, part{Columns: columns})

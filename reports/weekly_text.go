@@ -151,6 +151,16 @@ func (w *Weekly) Terminal(out io.Writer, o TermOptions) error {
 			}
 			return err
 		},
+		func() error {
+			if w.Sweep == nil || w.Sweep.N == 0 {
+				return nil
+			}
+			err := section(w.Sweep.sayHeading(), w.Sweep.settingTable())
+			for _, s := range append(w.Sweep.notes(), w.Sweep.Answer) {
+				o.paragraph(&b, "  ", "  ", s, "")
+			}
+			return err
+		},
 		func() error { return section(w.words.queues, w.queueTable()) },
 		func() error {
 			if len(w.Pairs) == 0 {
@@ -292,6 +302,11 @@ func (w *Weekly) Markdown(out io.Writer) error {
 	}
 	if w.Cut != nil && w.Cut.Table != nil {
 		if err := section(w.words.cut, w.counterfactualTable(), w.cutNotes()...); err != nil {
+			return err
+		}
+	}
+	if w.Sweep != nil && w.Sweep.N > 0 {
+		if err := section(w.Sweep.sayHeading(), w.Sweep.settingTable(), append(w.Sweep.notes(), w.Sweep.Answer)...); err != nil {
 			return err
 		}
 	}

@@ -122,7 +122,10 @@ func (w *Weekly) sayDo() []string {
 	if w.Total.N == 0 {
 		return append(s, "Give labels (--labels, or a header, column or folder that holds the true queue): without them nothing can be judged.")
 	}
-	if c := w.Cut; c != nil {
+	switch c := w.Cut; {
+	case c != nil && c.Control.Flips == 0 && w.Sweep != nil && w.Sweep.sayDo() != "":
+		s = append(s, w.Sweep.sayDo())
+	case c != nil:
 		s = append(s, w.sayDoCut(c))
 	}
 	if len(w.Pairs) > 0 && w.Pairs[0].N >= 5 && w.Pairs[0].N*5 >= w.Total.Wrong {
@@ -171,7 +174,7 @@ func signedInterval(low, high float64) string {
 
 func (w *Weekly) sayDoubt() []string {
 	var s []string
-	if t := w.Threads; t != nil && float64(t.DesignEffect) > 1.005 {
+	if t := w.Threads; t != nil && interval(t.Low, t.High) != w.Total.interval() {
 		s = append(s, fmt.Sprintf("Replies in a thread go wrong together: counting %s instead of messages, the interval is %s %% (design effect %s).", plural(t.Threads, "thread", "threads"), interval(t.Low, t.High), decimals(t.DesignEffect, 2)))
 	}
 	smallN := 0
@@ -200,7 +203,7 @@ func (w *Weekly) sayDoubt() []string {
 			s = append(s, strings.ToUpper(limit[:1])+limit[1:]+".")
 		}
 		if p := c.Probe; p != nil && p.Caused > 0 {
-			s = append(s, fmt.Sprintf("Of %s the cut caused, %s: another part of the message at the same cap goes right too; the rest are suspected.", plural(p.Caused, "misroute", "misroutes"), plural(p.Confirmed, "is confirmed", "are confirmed")))
+			s = append(s, fmt.Sprintf("Of %s the cut caused, %s, because another part of the message goes right at the same cap; any other is suspected.", plural(p.Caused, "misroute", "misroutes"), plural(p.Confirmed, "is confirmed", "are confirmed")))
 		}
 	}
 	for _, warning := range w.Warnings {
