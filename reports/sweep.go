@@ -323,7 +323,10 @@ func (sw *Sweep) sayAnswer(x *sweepTable) string {
 	margin := bare(Number(x.t.o.Margin)) + " points"
 	if sw.Smallest == 0 {
 		first := sw.Sequence[0]
-		s := fmt.Sprintf("No smaller cap is shown to be as good as %s: at %s misroutes could be %s points more, past the margin of %s", largest, count(first.Cap), points(Number(first.Test.Interval.High)), margin)
+		if first.Judgement.Verdict == stats.Regression {
+			return fmt.Sprintf("No smaller cap is as good as %s: at %s misroutes are %s points more (%s).", largest, count(first.Cap), bare(Number(first.Test.Difference)), signedInterval(first.Test.Interval.Low, first.Test.Interval.High))
+		}
+		s := fmt.Sprintf("No smaller cap is shown to be as good as %s: at %s misroutes could be %s points more, past the margin of %s", largest, count(first.Cap), bare(Number(first.Test.Interval.High)), margin)
 		if first.Judgement.Needed > 0 {
 			s += fmt.Sprintf("; about %s messages would decide it", count(first.Judgement.Needed))
 		}
@@ -331,7 +334,7 @@ func (sw *Sweep) sayAnswer(x *sweepTable) string {
 	}
 	i := slices.IndexFunc(sw.Sequence, func(s SequenceStep) bool { return s.Cap == sw.Smallest })
 	at := sw.Sequence[i]
-	return fmt.Sprintf("The smallest cap that is not worse than %s is %s tokens, %s: misroutes are %s points more at most, inside of the margin of %s.", largest, count(sw.Smallest), x.t.f.Run.Strategy, points(Number(at.Test.Interval.High)), margin)
+	return fmt.Sprintf("The smallest cap that is not worse than %s is %s tokens, %s: misroutes are %s points more at most, inside of the margin of %s.", largest, count(sw.Smallest), x.t.f.Run.Strategy, bare(Number(at.Test.Interval.High)), margin)
 }
 
 // best is the setting that is better than the run's own for the least, and false when none is.

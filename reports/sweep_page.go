@@ -23,7 +23,7 @@ func (sw *Sweep) settingTable() *table.Table {
 	t.Columns = append(t.Columns, table.Column{Head: sw.costHead(), Align: table.Right},
 		table.Column{Head: "cells", Align: table.Right, In: table.InHTML | table.InCSV | table.InMarkdown},
 		table.Column{Head: "against now"}, table.Column{Head: "difference", Align: table.Right, In: table.InHTML | table.InCSV | table.InMarkdown},
-		table.Column{Head: "per misroute saved", Align: table.Right, In: table.InHTML | table.InCSV})
+		table.Column{Head: "per misroute saved", Align: table.Right, In: table.InCSV})
 	best, better := sw.best()
 	for _, r := range sw.Settings {
 		limit, class := "whole", ""
@@ -69,7 +69,7 @@ func (sw *Sweep) costHead() string {
 func (sw *Sweep) sequenceTable() *table.Table {
 	t := &table.Table{Caption: "Caps against the largest reading, from the largest down", Columns: []table.Column{
 		{Head: "cap"}, {Head: "worse", Align: table.Right}, {Head: "better", Align: table.Right},
-		{Head: "difference", Align: table.Right}, {Head: "95 % interval", Align: table.Right}, {Head: "verdict"},
+		{Head: "difference, 95 %", Align: table.Right}, {Head: "verdict"},
 	}}
 	for _, s := range sw.Sequence {
 		verdict := table.Cell{Text: "not tested"}
@@ -85,8 +85,7 @@ func (sw *Sweep) sequenceTable() *table.Table {
 				verdict = table.Cell{Text: "cannot tell"}
 			}
 		}
-		t.AddRow(class, cell(count(s.Cap)), cell(count(s.Test.B)), cell(count(s.Test.C)), cell(points(Number(s.Test.Difference))),
-			cell(signedInterval(s.Test.Interval.Low, s.Test.Interval.High)), verdict)
+		t.AddRow(class, cell(count(s.Cap)), cell(count(s.Test.B)), cell(count(s.Test.C)), cell(signedInterval(s.Test.Interval.Low, s.Test.Interval.High)), verdict)
 	}
 	return t
 }

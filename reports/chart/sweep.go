@@ -52,7 +52,7 @@ func (t *Trade) draw(width, height float64, class string) template.HTML {
 		c.line(left, y.at(v), right, y.at(v), "grid")
 		c.text(left-8, y.at(v)+4.5, "e", fmt.Sprintf("%g", v))
 	}
-	for _, v := range doublings(cheap, dear, (right-left)/70) {
+	for _, v := range roundCosts(cheap, dear, (right-left)/70) {
 		c.text(x.at(math.Log(v)), lower+19, "m", t.Cost(v))
 	}
 	c.text((left+right)/2, height-20, "sub m", t.CostName)
@@ -111,21 +111,24 @@ func (t *Trade) polyline(c *canvas, series int, x, y axis) {
 	c.path(d.String(), fmt.Sprintf("ln s%d", series))
 }
 
-// doublings are round costs for a logarithmic axis, at most most of them.
-func doublings(low, high, most float64) []float64 {
+// roundCosts are values for a logarithmic axis, at most most of them: as coarse as leaves three.
+func roundCosts(low, high, most float64) []float64 {
 	var list []float64
-	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
-		for _, m := range []float64{1, 2, 5} {
-			if v := m * math.Pow(10, e); v >= low*0.95 && v <= high*1.05 {
-				list = append(list, v)
+	for _, steps := range [][]float64{{1, 10}, {1, 2, 5}, {1, 2, 3, 5, 7}, {1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9}} {
+		list = list[:0]
+		for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
+			for _, m := range steps {
+				if v := m * math.Pow(10, e); v >= low*0.97 && v <= high*1.03 && !slices.Contains(list, v) {
+					list = append(list, v)
+				}
 			}
+		}
+		if len(list) >= 3 {
+			break
 		}
 	}
 	if len(list) == 0 {
-		list = []float64{low}
-		if high > low*1.2 {
-			list = append(list, high)
-		}
+		list = append(list, low)
 	}
 	for float64(len(list)) > math.Max(2, most) {
 		kept := list[:0]
@@ -156,12 +159,14 @@ func Depth(title string, steps []DepthStep, now int) template.HTML {
 	for _, s := range steps {
 		low = math.Min(low, s.Share)
 	}
-	low = math.Max(0, math.Floor((low-0.005)*20)/20)
+	missing := ticks(math.Max(1-low, 0.01), 5) // the axis counts down from everything
+	low = math.Max(0, 1-missing[len(missing)-1])
 	y := axis{low, 1, lower, upper}
-	for i := range 5 {
-		v := low + (1-low)*float64(i)/4
-		c.line(left, y.at(v), right, y.at(v), "grid")
-		c.text(left-8, y.at(v)+4.5, "e", percentTick(math.Round(v*1000)/1000))
+	for _, m := range missing {
+		if v := 1 - m; v >= -1e-9 {
+			c.line(left, y.at(v), right, y.at(v), "grid")
+			c.text(left-8, y.at(v)+4.5, "e", percentTick(v))
+		}
 	}
 	step := (right - left) / float64(len(steps))
 	var d strings.Builder
