@@ -99,7 +99,9 @@ func (m *matcher) split(b []byte, literal bool, fn func(start, end int, id int32
 		if done < start {
 			fn(done, start, noID)
 		}
-		fn(start, end, tok.id)
+		if start < end { // else the token before took all of it
+			fn(start, end, tok.id)
+		}
 		done = end
 	}
 	if done < len(b) {

@@ -259,29 +259,19 @@ type strip struct{ left, right bool }
 
 func (n strip) normalize(s *scratch) {
 	b := s.text.b
-	lead, trail := 0, 0 // in characters
-	leadBytes := 0
+	lead, trail := 0, 0
 	if n.left {
-		leadBytes = leadingSpace(b)
-		lead = utf8.RuneCount(b[:leadBytes])
+		lead = leadingSpace(b)
 	}
 	if n.right {
-		trail = utf8.RuneCount(b[len(b)-trailingSpace(b):])
+		trail = trailingSpace(b[lead:])
 	}
 	if lead == 0 && trail == 0 {
 		return
 	}
 	w := s.rewrite()
-	w.drop(leadBytes)
-	// The reference counts the characters from the left and compares with the length in bytes, so in a
-	// text with characters of several bytes some trailing space stays. Ids depend on it.
-	keep := len(b) - trail - lead
-	end := leadBytes
-	for ; end < len(b) && keep > 0; keep-- {
-		_, size := utf8.DecodeRune(b[end:])
-		end += size
-	}
-	w.keep(end)
+	w.drop(lead)
+	w.keep(len(b) - trail)
 	s.done()
 }
 

@@ -46,6 +46,8 @@ type regexParser struct {
 	fold  bool // (?i)
 	dot   bool // (?m): . matches a line end too
 	depth int
+
+	inClass int // brackets open
 }
 
 // maxRegexDepth and maxRepeat bound what a hostile file can ask for.
@@ -378,7 +380,11 @@ func (p *regexParser) escaped(set *charSet) (r rune, isSet bool, err error) {
 		}
 		return 0, true, err
 	case 's', 'S', 'w', 'W', 'd', 'D', 'h', 'H':
-		class := classes["\\"+string(unicode.ToLower(c))]
+		name := "\\" + string(unicode.ToLower(c))
+		if p.inClass > 0 && name == `\w` {
+			name = "[word"
+		}
+		class := classes[name]
 		set.items = append(set.items, setItem{class: class, negated: unicode.IsUpper(c)})
 		return 0, true, nil
 	default:
@@ -430,6 +436,9 @@ func (p *regexParser) property(negated bool) (setItem, error) {
 		name, negated = name[1:], !negated
 	}
 	key := strings.NewReplacer(" ", "", "_", "", "-", "").Replace(strings.ToLower(name))
+	if p.inClass > 0 && key == "word" {
+		key = "[word"
+	}
 	class, ok := classes[key]
 	if !ok {
 		return setItem{}, p.errorf("unknown property %q", name)
@@ -443,7 +452,8 @@ func (p *regexParser) class() (*charSet, error) {
 	if p.depth++; p.depth > maxRegexDepth {
 		return nil, p.errorf("classes nested more than %d deep", maxRegexDepth)
 	}
-	defer func() { p.depth-- }()
+	p.inClass++
+	defer func() { p.depth--; p.inClass-- }()
 	set := &charSet{negated: p.accept("^")}
 	first := true
 	for {
@@ -635,19 +645,27 @@ var classes = func() map[string]func(rune) bool {
 	alpha := func(r rune) bool { return uni.word(r)&regexAlpha != 0 }
 	space := func(r rune) bool { return isSpace(r) }
 	digit := func(r rune) bool { return category(r) == catNd }
+	upper := func(r rune) bool { return uni.word(r)&regexUpper != 0 }
+	lower := func(r rune) bool { return uni.word(r)&regexLower != 0 }
 	ascii := func(r rune) bool { return r < utf8.RuneSelf }
 	m["word"] = func(r rune) bool { return uni.word(r)&regexWord != 0 }
 	m["\\s"], m["\\w"], m["\\d"], m["\\h"] = space, m["word"], digit, isHexDigit
 	m["alpha"], m["alphabetic"], m["digit"], m["space"], m["whitespace"] = alpha, alpha, digit, space, space
 	m["alnum"] = func(r rune) bool { return alpha(r) || digit(r) }
-	m["punct"] = func(r rune) bool { c := category(r); return c >= catPc && c <= catSo } // symbols too
+	m["punct"] = m["p"]
 	m["ascii"], m["any"] = ascii, func(rune) bool { return true }
-	m["upper"], m["lower"], m["cntrl"] = m["lu"], m["ll"], m["cc"]
+	m["upper"], m["uppercase"] = upper, upper
+	m["lower"], m["lowercase"] = lower, lower
+	m["cntrl"] = m["cc"]
 	m["xdigit"] = isHexDigit
 	m["blank"] = func(r rune) bool { return r == '\t' || category(r) == catZs }
-	for _, name := range strings.Fields("alpha digit space alnum ascii upper lower cntrl xdigit blank word punct") {
+	// In brackets two classes are others than outside: symbols count as punctuation, and of the numbers
+	// of Latin-1 (superscripts, fractions) none as a word character.
+	for _, name := range strings.Fields("alpha digit space alnum ascii upper lower cntrl xdigit blank") {
 		m["["+name] = m[name]
 	}
+	m["[punct"] = func(r rune) bool { c := category(r); return c >= catPc && c <= catSo }
+	m["[word"] = func(r rune) bool { return uni.word(r)&regexWord != 0 && (r >= 0x100 || category(r) != catNo) }
 	return m
 }()
 

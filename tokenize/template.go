@@ -65,12 +65,13 @@ func (o *trimOffsets) apply(dst *Encoding, first int, text []byte, t *Tokenizer)
 		start, end := dst.Start[i], dst.End[i]
 		id := dst.IDs[i]
 		var lead, trail int
-		if _, added := t.added.byID[id]; added {
+		if _, ok := t.added.byID[id]; ok {
 			lead, trail = spacesOf(text[start:end])
 		} else {
 			lead, trail = int(o.spaces[id][0]), int(o.spaces[id][1])
 		}
-		if lead > 0 && !(o.prefixSpace && (i == first || start == 0)) {
+		added := o.prefixSpace && lead == 1 && (i == first || start == 0) // by the pre-tokenizer
+		if lead > 0 && !added {
 			for ; lead > 0 && start < end; lead-- {
 				_, n := utf8.DecodeRune(text[start:])
 				start += int32(n)

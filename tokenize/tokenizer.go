@@ -166,7 +166,7 @@ func (t *Tokenizer) recordTexts(s *scratch, p []byte) {
 // the vocabulary, for added tokens the text they matched, for unknown tokens of a Unigram model the
 // text itself. It is for showing to a person; it allocates.
 func (t *Tokenizer) EncodePieces(dst *Encoding, text []byte) []string {
-	s := &scratch{record: true, cache: newPieceCache()}
+	s := &scratch{record: true} // without a cache: strings are made anew
 	t.encode(dst, s, text)
 	var all []string
 	for _, sp := range t.template.before {

@@ -22,6 +22,8 @@ var packedTable []byte
 const (
 	regexWord       = 1 << (5 + iota) // \w of Oniguruma
 	regexAlpha                        // \p{Alpha} of Oniguruma
+	regexUpper                        // \p{Upper} of Oniguruma
+	regexLower                        // \p{Lower} of Oniguruma
 	rustWord                          // \w of the crate regex
 	rustNumeric                       // char::is_numeric
 	bertPunctuation                   // what BERT sets apart
@@ -41,7 +43,7 @@ const (
 	joinsBefore // may be composed with the character before it
 
 	categoryMask = 1<<5 - 1
-	scriptShift  = 5 + 19
+	scriptShift  = 5 + 21
 )
 
 // General categories in the order of gentables.

@@ -91,7 +91,7 @@ var categories = strings.Fields("Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe
 
 // flags are the bits above the five of the category, in order.
 var flags = []string{
-	"regex.word", "regex.alpha", "rust.word", "rust.numeric", "bert.punctuation", "bert.control", "bert.mark", "mark", "combining",
+	"regex.word", "regex.alpha", "regex.upper", "regex.lower", "rust.word", "rust.numeric", "bert.punctuation", "bert.control", "bert.mark", "mark", "combining",
 	"cluster.extends", "cluster.prepends", "cluster.pictograph", "cluster.consonant", "cluster.linker",
 	"lower", "nfd", "nfkd", "nfc", "joins",
 }
@@ -119,7 +119,7 @@ func generate(dump, recorded string) ([]byte, error) {
 	if err := r.readDump(dump); err != nil {
 		return nil, fmt.Errorf("%s: %w", dump, err)
 	}
-	for i := range r.words { // the record has the complement of the word characters
+	for i := range r.words {
 		r.words[i] ^= flagBit("rust.word")
 	}
 	for c, to := range r.nfkd {
@@ -216,10 +216,10 @@ func (r *records) record(property, first, second string) error {
 			return fmt.Errorf("unknown %s", property)
 		}
 		bits = uint32(i) << scriptShift
-	case property == "rust.word.not":
+	case property == "rust.word.not" || property == "rust.space": // the complement of the word characters
 		bits = flagBit("rust.word")
-	case property == "rust.space" || property == "bert.punctuation":
-		return nil // the first is Go's unicode.IsSpace, the second is in the dump
+	case property == "bert.punctuation":
+		return nil // it is in the dump
 	case slices.Contains(flags, property):
 		bits = flagBit(property)
 	default:

@@ -70,6 +70,8 @@ function oneKey(key) {
 for (const c of 'Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co'.split(' ')) regexClass(c, `\\p{${c}}`);
 regexClass('regex.word', '\\w');
 regexClass('regex.alpha', '\\p{Alpha}');
+regexClass('regex.upper', '\\p{Upper}');
+regexClass('regex.lower', '\\p{Lower}');
 for (const s of ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Latin', 'Cyrillic', 'Greek', 'Arabic', 'Hebrew', 'Devanagari', 'Lao', 'Myanmar', 'Khmer', 'Tibetan']) regexClass('script.' + s, `\\p{${s}}`);
 splits('rust.word.not', tokenizers.whitespacePreTokenizer(), 3);
 splits('rust.numeric', tokenizers.digitsPreTokenizer(true), 3);

@@ -51,6 +51,10 @@ type Options struct {
 	Overlap    int  // windows: tokens that neighbours share, 0 <= Overlap < room
 	FromEnd    bool // windows: laid from the end of the message backwards, the last window first
 	Aggregate  Aggregation
+	// AsReference also lays windows for a cap of the specials alone, as the Hugging Face library 0.22.2
+	// does: one of the specials, and one with everything, over the cap. No model is served by that; it is
+	// there to compare.
+	AsReference bool
 	// Importance rates tokens for the smart strategy: the weight of a token id in a cheap linear router.
 	Importance func(id int32) float32
 }
@@ -94,6 +98,7 @@ type Planner struct {
 	before, after []int32
 	room          int // tokens of the message in one window; 0: no cap
 	head          int
+	bare          bool // a cap of the specials alone: see Options.AsReference
 	o             Options
 }
 
@@ -115,6 +120,10 @@ func NewPlanner(before, after []int32, o Options) (*Planner, error) {
 		return p, nil
 	}
 	p.room = o.MaxTokens - specials
+	if p.room == 0 && o.AsReference {
+		p.bare = true
+		return p, nil
+	}
 	if p.room < 1 {
 		return nil, fmt.Errorf("a cap of %d tokens leaves no room beside the %d specials: at least %d", o.MaxTokens, specials, specials+1)
 	}
@@ -143,9 +152,15 @@ func (p *Planner) Plan(dst *Plan, enc *tokenize.Encoding) error {
 	}
 	dst.reset(len(enc.IDs))
 	n := last - first
-	if p.room == 0 || n <= p.room {
+	switch {
+	case p.bare && n > 0:
+		p.window(dst, enc, Range{first, first})
+		if p.o.Strategy == KeepWindows {
+			p.window(dst, enc, Range{first, last})
+		}
+	case p.room == 0 || n <= p.room:
 		p.window(dst, enc, Range{first, last})
-	} else {
+	default:
 		p.cut(dst, enc, first, last)
 	}
 	dst.finish(enc, first, last)
