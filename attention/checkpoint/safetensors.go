@@ -11,6 +11,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
 )
 
 // maxHeader is the longest safetensors header that is read: room for a hundred thousand tensors,
@@ -225,6 +228,14 @@ func (f *File) Metadata() map[string]string { return f.metadata }
 func (f *File) ReadFloat32(dst []float32, t *Info) error {
 	if len(dst) != t.Len() {
 		return fmt.Errorf("%s: tensor %s has %d elements, room for %d", f.name, quote(t.Name), t.Len(), len(dst))
+	}
+	if t.DType == F32 && !cpu.IsBigEndian && len(dst) > 0 {
+		// The file's bytes are the memory's bytes.
+		b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), t.end-t.begin)
+		if _, err := f.data.ReadAt(b, t.begin); err != nil {
+			return fmt.Errorf("%s: tensor %s: %w", f.name, quote(t.Name), err)
+		}
+		return nil
 	}
 	var chunk [1 << 15]byte // a multiple of every element size; small enough for the second-level cache
 	size := t.DType.bytes()

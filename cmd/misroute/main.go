@@ -90,6 +90,8 @@ func commands() []*cli.Command {
 		MergeCommand(),
 		VerifyCommand(),
 		InspectCommand(),
+		ModelCommand(),
+		BenchCommand(),
 		CutCommand(),
 		ConfigCommand(),
 	}
