@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"misroute/pipeline/result"
 	"misroute/reports/cohort"
@@ -27,6 +28,8 @@ type Trend struct {
 	Effect Number `json:"design_effect"`
 	// OneSide is how many weeks up to the last lie on the same side of the centre.
 	OneSide int `json:"weeks_on_one_side"`
+	// Slope is a steady rise or fall, in rate a week; nil with fewer than three labelled weeks.
+	Slope *stats.LinearTrend `json:"slope,omitempty"`
 
 	Unit    string       `json:"length_unit"`
 	Buckets []string     `json:"buckets"` // labels, in the order of Week.Lengths
@@ -309,12 +312,36 @@ func (t *Trend) chart() {
 	c := stats.PChartLimits(periods, effect)
 	t.Centre, t.Effect = Number(c.Centre), Number(effect)
 	t.OneSide = c.RunOfOneSide(periods)
+	if slope, ok := stats.CochranArmitage(periods, t.times(), effect, stats.ZOf(t.options.Alpha)); ok {
+		t.Slope = &slope
+		t.Tests = append(t.Tests, Test{Name: "steady change of the misroute rate", Method: "Cochran-Armitage", N: len(all), P: slope.P, Adjusted: undefined})
+	}
 	for i := range t.Weeks {
 		if periods[i].N > 0 {
 			t.Weeks[i].Limits = &LimitRange{Number(c.Limits[i].Low), Number(c.Limits[i].High)}
 			t.Weeks[i].Out = c.Out[i]
 		}
 	}
+}
+
+// times places the weeks: in weeks, so that a missing one leaves a gap; by order where the mail has
+// no dates.
+func (t *Trend) times() []float64 {
+	times := make([]float64, len(t.Weeks))
+	for i := range t.Weeks {
+		var year, week int
+		if n, err := fmt.Sscanf(t.Weeks[i].Name, "%d-W%d", &year, &week); n != 2 || err != nil {
+			for j := range times {
+				times[j] = float64(j)
+			}
+			return times
+		}
+		// January 4 always lies in week 1.
+		start := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC)
+		monday := start.AddDate(0, 0, -int(start.Weekday()+6)%7+7*(week-1))
+		times[i] = float64(monday.Unix() / (7 * 24 * 3600))
+	}
+	return times
 }
 
 // countQueues follows every queue over the weeks.

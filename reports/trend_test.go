@@ -120,6 +120,39 @@ func TestTrendBlamesTheMail(t *testing.T) {
 	}
 }
 
+// Rates of 8, 10, 12, 14 and 16 % of 200: every week is inside of its limits, the rise is not chance.
+func TestTrendSeesASteadyRise(t *testing.T) {
+	var runs []*result.Folder
+	for i := range 5 {
+		// 2026 has 53 weeks: W52, W53, W01 of 2027, ... lie one week apart.
+		name := []string{"2026-W52", "2026-W53", "2027-W01", "2027-W02", "2027-W03"}[i]
+		f := &result.Folder{Run: result.Run{RunID: name, Queues: []string{"a", "b"}}}
+		for j := range 200 {
+			r := result.Row{RunID: name, RecordNo: int64(j), MessageID: fmt.Sprint(name, j), ThreadKey: fmt.Sprint(name, j), Week: name, Label: "a", Prediction: "a", TokensTotal: 50, TokensKept: 50, Status: result.StatusScored}
+			if j < 16+4*i {
+				r.Prediction = "b"
+			}
+			f.Rows = append(f.Rows, r)
+		}
+		runs = append(runs, f)
+	}
+	x := trended(t, Options{}, runs...)
+	for i := range x.Weeks {
+		if x.Weeks[i].Out {
+			t.Errorf("%s is out", x.Weeks[i].Name)
+		}
+	}
+	if x.Slope == nil || math.Abs(x.Slope.Slope-.02) > 1e-12 || x.Slope.P > .01 {
+		t.Errorf("slope %+v", x.Slope)
+	}
+	if !strings.Contains(strings.Join(x.Findings, " "), "rises by 2.0 points a week") {
+		t.Errorf("%q", x.Findings)
+	}
+	if at := x.times(); at[2]-at[1] != 1 || at[4]-at[0] != 4 {
+		t.Errorf("weeks lie at %v", at)
+	}
+}
+
 func TestTrendFirstSeenAndDrift(t *testing.T) {
 	a, b := weekOf(1, 300, "2026-W46"), weekOf(2, 300, "2026-W47")
 	for i := range b.Rows {

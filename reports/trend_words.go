@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"strings"
 
 	"misroute/reports/chart"
@@ -75,6 +76,14 @@ func (t *Trend) say() {
 		if w := &t.Weeks[i]; w.Out {
 			t.Findings = append(t.Findings, fmt.Sprintf("%s: %s of %s, %s.", w.Name, count(w.Rate.Wrong), count(w.Rate.N), t.position(w)))
 		}
+	}
+	if s := t.Slope; s != nil && s.P < t.options.Alpha {
+		verb := "rises"
+		if s.Slope < 0 {
+			verb = "falls"
+		}
+		t.Findings = append(t.Findings, fmt.Sprintf("Over all weeks the rate %s by %s points a week (%s to %s, p %s).", verb,
+			bare(Number(math.Abs(s.Slope))), points(Number(s.Interval.Low)), points(Number(s.Interval.High)), pvalue(s.P)))
 	}
 	if t.OneSide >= stats.SignalRun {
 		side := "above"
@@ -157,7 +166,7 @@ func (t *Trend) sheet() *sheet {
 	lead, rest, _ := strings.Cut(t.Headline, ": ")
 	s := &sheet{
 		title: "Misroutes, " + span, eyebrow: "Trend · " + span, lead: lead + ":", rest: rest + ".",
-		fine: !last.Out || last.Rate.Rate < t.Centre, lede: t.Findings, doubt: t.Doubt, facts: t.facts(),
+		fine: (!last.Out || last.Rate.Rate < t.Centre) && !(t.Slope != nil && t.Slope.P < t.options.Alpha && t.Slope.Slope > 0), lede: t.Findings, doubt: t.Doubt, facts: t.facts(),
 	}
 	weeks := sheetSection{id: "weeks", nav: "By week", heading: t.weeksHeading(), tables: []*table.Table{t.weekTable()}, notes: t.weekNotes()}
 	if t.Centre.Defined() {
@@ -381,6 +390,6 @@ func (t *Trend) facts() []fact {
 		}
 		facts = append(facts, fact{w.Name, clipList(lines, 3)})
 	}
-	return append(facts, fact{"Statistics", fmt.Sprintf("%s; intervals Wilson and Newcombe, %s; split Kitagawa; nothing drawn at random",
+	return append(facts, fact{"Statistics", fmt.Sprintf("%s; intervals Wilson and Newcombe, %s; steady change Cochran–Armitage; split Kitagawa; nothing drawn at random",
 		plural(len(t.Tests), "test", "tests"), confidence(t.options.Alpha))})
 }

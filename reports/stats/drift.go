@@ -109,3 +109,42 @@ func (c PChart) RunOfOneSide(periods []Group) int {
 
 // SignalRun is the length of a run on one side that counts as a signal.
 const SignalRun = 8
+
+// LinearTrend is a steady rise or fall of a rate over time.
+type LinearTrend struct {
+	Slope    float64  `json:"slope"` // of the rate, a unit of time
+	Interval Interval `json:"interval"`
+	P        float64  `json:"p"`
+}
+
+// CochranArmitage is the test for a linear trend in proportions of Cochran (1954) and Armitage (1955): K
+// of N at each time, with the variance multiplied by a design effect of at least 1. It sees a
+// steady change that leaves every single period inside of its limits. False where no trend can be
+// told: fewer than three periods with messages, or a rate of 0 or 1 throughout.
+func CochranArmitage(periods []Group, times []float64, deff, z float64) (LinearTrend, bool) {
+	n, k, at, filled := 0.0, 0.0, 0.0, 0
+	for i, g := range periods {
+		n += float64(g.N)
+		k += float64(g.K)
+		at += float64(g.N) * times[i]
+		if g.N > 0 {
+			filled++
+		}
+	}
+	if filled < 3 || k == 0 || k == n {
+		return LinearTrend{}, false
+	}
+	p, mean := k/n, at/n
+	covariance, spread := 0.0, 0.0
+	for i, g := range periods {
+		d := times[i] - mean
+		covariance += d * (float64(g.K) - float64(g.N)*p)
+		spread += float64(g.N) * d * d
+	}
+	if spread == 0 {
+		return LinearTrend{}, false
+	}
+	slope := covariance / spread
+	se := math.Sqrt(p * (1 - p) * math.Max(1, deff) / spread)
+	return LinearTrend{slope, Interval{slope - z*se, slope + z*se}, math.Erfc(math.Abs(slope) / se / math.Sqrt2)}, true
+}

@@ -64,3 +64,27 @@ func TestRunOfOneSide(t *testing.T) {
 		t.Errorf("a week without mail is on no side: %d", got)
 	}
 }
+
+// numpy: the square of the statistic is n times the squared correlation of time and outcome over
+// single messages (an identity of the Cochran-Armitage test), its p scipy.stats.chi2.sf(x, 1); the
+// slope is numpy.polyfit's over single messages.
+func TestLinearTrendAgainstNumpy(t *testing.T) {
+	periods := []Group{{80, 310}, {95, 310}, {90, 300}, {0, 0}, {119, 310}, {121, 280}}
+	times := []float64{0, 1, 2, 3, 4, 5}
+	trend, ok := CochranArmitage(periods, times, 1, Z95)
+	if !ok {
+		t.Fatal("undefined")
+	}
+	near(t, "slope", trend.Slope, 0.03293310241431019, 1e-12)
+	near(t, "p", trend.P, 5.831608902745858e-07, 1e-12)
+	if !trend.Interval.Contains(trend.Slope) || trend.Interval.Low <= 0 {
+		t.Errorf("%+v", trend)
+	}
+	wide, _ := CochranArmitage(periods, times, 4, Z95)
+	near(t, "width at a design effect of 4", wide.Interval.Width(), 2*trend.Interval.Width(), 1e-12)
+	for _, g := range [][]Group{{{1, 10}, {2, 10}}, {{0, 10}, {0, 10}, {0, 10}}, {{5, 5}, {5, 5}, {5, 5}}, {{1, 9}, {}, {}}} {
+		if _, ok := CochranArmitage(g, times, 1, Z95); ok {
+			t.Errorf("%v has no trend to tell", g)
+		}
+	}
+}
