@@ -9,13 +9,20 @@ import (
 	"sync"
 
 	"misroute/attention"
+	"misroute/attention/kernel"
 )
 
 // Losses of [FitBag].
 const (
 	LossHinge   = "hinge"   // one queue against the rest, squared hinge: a linear support vector machine
 	LossSoftmax = "softmax" // softmax cross-entropy over all queues: multinomial logistic regression
+	LossBoth    = "both"    // the sum of the two routers, which is a router of the same size
 )
+
+// hingeShare is the factor of the hinge's margins, which are around 1, in the sum with the softmax's
+// logits, which are around 10. The hinge is the better one on mail like that it learned from, the
+// softmax when the mail drifts; the sum keeps most of both.
+const hingeShare = 5
 
 // BagOptions say how the words router is learned. Zero fields mean defaults.
 type BagOptions struct {
@@ -24,9 +31,8 @@ type BagOptions struct {
 	MaxFeatures int     // keep the most frequent ones; 0: 1,000,000
 	StopShare   float64 // words in more than this share of the messages are passed over by runs; 0: 0.2
 	Mean        bool    // the plain mean of the vectors: no tf-idf, no unit length
-	Loss        string  // "": LossHinge
-	Cost        float64 // of an error against the size of the vectors; 0: 1 for the hinge, 100 for the softmax
-	Rounds      int     // most passes over the examples; 0: 60 for the hinge, 20 for the softmax
+	Loss        string  // "": LossBoth
+	Cost        float64 // factor of the cost of an error against the size of the vectors; 0: 1
 	Balance     bool    // every queue has the same total cost, however rare
 	Workers     int     // goroutines; 0: 1. The result does not depend on it
 	Seed        uint64
@@ -40,7 +46,7 @@ func (o BagOptions) filled() BagOptions {
 		}
 	}
 	if o.Loss == "" {
-		o.Loss = LossHinge
+		o.Loss = LossBoth
 	}
 	if o.StopShare == 0 {
 		o.StopShare = 0.2
@@ -49,13 +55,8 @@ func (o BagOptions) filled() BagOptions {
 	set(&o.MinMessages, 2)
 	set(&o.MaxFeatures, 1_000_000)
 	set(&o.Workers, 1)
-	rounds, cost := 60, 1.0
-	if o.Loss == LossSoftmax {
-		rounds, cost = 20, 100
-	}
-	set(&o.Rounds, rounds)
 	if o.Cost == 0 {
-		o.Cost = cost
+		o.Cost = 1
 	}
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
@@ -70,8 +71,8 @@ func FitBag(ctx context.Context, examples []Example, labels []string, kinds []ui
 	if err := checkExamples(examples, len(labels), len(kinds)); err != nil {
 		return nil, err
 	}
-	if o.Loss != LossHinge && o.Loss != LossSoftmax {
-		return nil, fmt.Errorf("no loss %q; it is %s or %s", o.Loss, LossHinge, LossSoftmax)
+	if o.Loss != LossHinge && o.Loss != LossSoftmax && o.Loss != LossBoth {
+		return nil, fmt.Errorf("no loss %q; it is %s, %s or %s", o.Loss, LossHinge, LossSoftmax, LossBoth)
 	}
 	config := attention.Config{Labels: labels, VocabSize: len(kinds)}
 	rules := attention.BagRules{Grams: o.Grams, Sublinear: !o.Mean, Normalize: !o.Mean}
@@ -84,14 +85,20 @@ func FitBag(ctx context.Context, examples []Example, labels []string, kinds []ui
 		return nil, err
 	}
 	x := readFeatures(reader, examples)
-	cost := exampleCosts(examples, len(labels), o)
-	if o.Loss == LossSoftmax {
-		t.Vectors, t.Bias, err = fitSoftmax(ctx, x, examples, cost, len(labels), len(t.Keys), o)
-	} else {
-		t.Vectors, t.Bias, err = fitQueues(ctx, x, examples, cost, len(labels), len(t.Keys), o)
+	weights := exampleWeights(examples, len(labels), o.Balance)
+	if o.Loss != LossSoftmax {
+		if t.Vectors, t.Bias, err = fitQueues(ctx, x, examples, weights, len(labels), len(t.Keys), o); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
+	if o.Loss != LossHinge {
+		vectors, bias, err := fitSoftmax(ctx, x, examples, weights, len(labels), len(t.Keys), o)
+		if err != nil {
+			return nil, err
+		}
+		kernel.Axpy(vectors, hingeShare, t.Vectors) // zeros without the hinge
+		kernel.Axpy(bias, hingeShare, t.Bias)
+		t.Vectors, t.Bias = vectors, bias
 	}
 	return attention.NewBag(config, rules, t)
 }
@@ -209,20 +216,16 @@ func readFeatures(reader *attention.Bag, examples []Example) *sparse {
 	return x
 }
 
-// exampleCosts is what an error on each example costs.
-func exampleCosts(examples []Example, labels int, o BagOptions) []float64 {
-	cost := make([]float64, len(examples))
-	weights := make([]float64, labels)
-	for i := range weights {
-		weights[i] = 1
-	}
-	if o.Balance {
-		weights = BalancedWeights(examples, labels)
-	}
+// exampleWeights is what an error on each example counts.
+func exampleWeights(examples []Example, labels int, balance bool) []float64 {
+	weights := make([]float64, len(examples))
+	queues := BalancedWeights(examples, labels)
 	for i, e := range examples {
-		cost[i] = o.Cost * weights[e.Label]
+		if weights[i] = 1; balance {
+			weights[i] = queues[e.Label]
+		}
 	}
-	return cost
+	return weights
 }
 
 // BalancedWeights gives every queue the same total weight, with a mean of 1 over the examples. A
@@ -245,8 +248,12 @@ func BalancedWeights(examples []Example, labels int) []float64 {
 
 // fitQueues learns each queue against the rest. The problems are independent, so that goroutines
 // share nothing but the table they write their own column of.
-func fitQueues(ctx context.Context, x *sparse, examples []Example, cost []float64, labels, features int, o BagOptions) (vectors, bias []float32, err error) {
+func fitQueues(ctx context.Context, x *sparse, examples []Example, weights []float64, labels, features int, o BagOptions) (vectors, bias []float32, err error) {
 	vectors, bias = make([]float32, features*labels), make([]float32, labels)
+	cost := make([]float64, len(weights))
+	for i, w := range weights {
+		cost[i] = w * o.Cost
+	}
 	queues := make(chan int)
 	var done int
 	var lock sync.Mutex
@@ -261,7 +268,7 @@ func fitQueues(ctx context.Context, x *sparse, examples []Example, cost []float6
 						sign[i] = 1
 					}
 				}
-				w, b := fitHinge(ctx, x, sign, cost, features, o.Rounds, o.Seed)
+				w, b := fitHinge(ctx, x, sign, cost, features, hingeRounds, o.Seed)
 				for f, v := range w {
 					vectors[f*labels+queue] = v
 				}

@@ -52,7 +52,7 @@ func accuracy(t *testing.T, m attention.Model, examples []Example) float64 {
 
 func TestFitBagLearns(t *testing.T) {
 	training, judged := letters(600, 1), letters(300, 2)
-	for _, loss := range []string{LossHinge, LossSoftmax} {
+	for _, loss := range []string{LossHinge, LossSoftmax, LossBoth} {
 		fit := func(o BagOptions) *attention.Bag {
 			o.Loss, o.Seed = loss, 1
 			b, err := FitBag(context.Background(), training, []string{"a", "b"}, startKinds(42), o)

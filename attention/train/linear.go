@@ -99,23 +99,34 @@ func fitHinge(ctx context.Context, x *sparse, y []int8, cost []float64, columns,
 	return w, float32(b)
 }
 
+// Passes over the examples. The hinge stops earlier when it has converged; the softmax's accuracy does
+// not move after its last ones.
+const (
+	hingeRounds   = 60
+	softmaxRounds = 20
+)
+
+// softmaxCost is the cost of an error at Cost 1: a little decay is best for cross-entropy, whose
+// derivative fades where an example is right.
+const softmaxCost = 100
+
 // fitSoftmax finds the vectors of all queues together:
 //
-//	min over W, b of 1/n sum over i of relative[i] * -log softmax(W x[i] + b)[label[i]] + |W|^2 / (2 n cost)
+//	min over W, b of 1/n sum over i of weights[i] * -log softmax(W x[i] + b)[label[i]] + |W|^2 lambda/2
 //
 // by stochastic gradient descent with the step 1 / (1 + lambda t), lambda = 1/(n cost) (Bottou 2012,
 // "Stochastic Gradient Descent Tricks", section 5.1). The decay of W is kept as one factor, so that a
-// step touches only the features of its message. cost is the example's own; the decay follows o.Cost.
-func fitSoftmax(ctx context.Context, x *sparse, examples []Example, cost []float64, labels, columns int, o BagOptions) (w, bias []float32, err error) {
+// step touches only the features of its message.
+func fitSoftmax(ctx context.Context, x *sparse, examples []Example, weights []float64, labels, columns int, o BagOptions) (w, bias []float32, err error) {
 	n := x.rows()
 	rng := rand.New(rand.NewPCG(o.Seed, 0x50f7))
-	lambda := 1 / (o.Cost * float64(n))
+	lambda := 1 / (softmaxCost * o.Cost * float64(n))
 	w, bias = make([]float32, columns*labels), make([]float32, labels)
 	p := make([]float32, labels)
 	order := rng.Perm(n)
 	factor, steps := 1.0, 0 // W = factor * w
 	const biasRate = 0.01   // the bias is in every message and moves as often: with the full step it would swing
-	for round := range o.Rounds {
+	for round := range softmaxRounds {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
@@ -131,13 +142,13 @@ func fitSoftmax(ctx context.Context, x *sparse, examples []Example, cost []float
 			kernel.Softmax(p, 1)
 			p[examples[i].Label]--
 			factor *= 1 - rate*lambda
-			step := rate * cost[i] / o.Cost
+			step := rate * weights[i]
 			for k, c := range column {
 				kernel.Axpy(w[int(c)*labels:][:labels], -value[k]*float32(step/factor), p)
 			}
 			kernel.Axpy(bias, float32(-biasRate*step), p)
 		}
-		o.Progress("fitting vectors", round+1, o.Rounds)
+		o.Progress("fitting vectors", round+1, softmaxRounds)
 	}
 	for k := range w {
 		w[k] *= float32(factor)

@@ -105,8 +105,8 @@ func trainFlags() []cli.Flag {
 		&cli.IntFlag{Name: "ngrams", Category: words, Value: 2, Usage: "longest run of words that has a vector of its own"},
 		&cli.IntFlag{Name: "min-messages", Category: words, Value: 2, Usage: "a word must be in `N` messages"},
 		&cli.IntFlag{Name: "max-features", Category: words, Value: 1_000_000, Usage: "keep the `N` most frequent words and runs"},
-		&cli.StringFlag{Name: "loss", Category: words, Value: train.LossHinge, Usage: "hinge (each queue against the rest) or softmax (cross-entropy over all)"},
-		&cli.Float64Flag{Name: "cost", Category: words, Usage: "of an error, against the size of the vectors (default: 1 for hinge, 100 for softmax)"},
+		&cli.StringFlag{Name: "loss", Category: words, Value: train.LossBoth, Usage: "hinge (each queue against the rest), softmax (cross-entropy over all), or both: the sum of the two"},
+		&cli.Float64Flag{Name: "cost", Category: words, Value: 1, Usage: "of an error, against the size of the vectors"},
 		&cli.BoolFlag{Name: "mean", Category: words, Usage: "plain mean of the vectors: no tf-idf weights, no unit length"},
 		&cli.IntFlag{Name: "layers", Category: deep, Value: 2, Usage: "encoder layers"},
 		&cli.IntFlag{Name: "heads", Category: deep, Value: 4, Usage: "attention heads"},
@@ -184,8 +184,8 @@ func (o *trainOptions) check() error {
 	if o.router != routerWords && o.router != routerTransformer {
 		return usagef("--router %s: want %s or %s", o.router, routerWords, routerTransformer)
 	}
-	if o.words.Loss != train.LossHinge && o.words.Loss != train.LossSoftmax {
-		return usagef("--loss %s: want %s or %s", o.words.Loss, train.LossHinge, train.LossSoftmax)
+	if losses := []string{train.LossHinge, train.LossSoftmax, train.LossBoth}; !slices.Contains(losses, o.words.Loss) {
+		return usagef("--loss %s: want one of %s", o.words.Loss, strings.Join(losses, ", "))
 	}
 	for _, f := range []struct {
 		name        string
@@ -193,7 +193,7 @@ func (o *trainOptions) check() error {
 	}{
 		{"held-out", o.heldOut, 0, 0.5}, {"dropout", o.fit.Dropout, 0, 0.9}, {"word-dropout", o.fit.WordDrop, 0, 0.9},
 		{"smoothing", o.fit.Smoothing, 0, 0.9}, {"average", o.fit.Average, 0, 0.99999}, {"warm-up", o.fit.WarmUp, 0, 1},
-		{"layer-rate", o.fit.LayerRate, 0, 1}, {"rate", o.fit.Rate, 1e-9, 10}, {"cost", o.words.Cost, 0, 1e9},
+		{"layer-rate", o.fit.LayerRate, 0, 1}, {"rate", o.fit.Rate, 1e-9, 10}, {"cost", o.words.Cost, 1e-9, 1e9},
 		{"ngrams", float64(o.words.Grams), 1, 8}, {"workers", float64(o.workers), 1, 1024}, {"epochs", float64(o.fit.Epochs), 1, 1e6},
 		{"batch", float64(o.fit.Batch), 1, 1e6}, {"layers", float64(o.shape.layers), 1, 100}, {"heads", float64(o.shape.heads), 1, 256},
 		{"hidden", float64(o.shape.hidden), 1, 8192}, {"positions", float64(o.shape.positions), 8, 1 << 16},
