@@ -21,8 +21,10 @@ func (s setting) String() string {
 	return fmt.Sprintf("%s %d", s.strategy, s.cap)
 }
 
-// key is the name of the setting in timings.json.
-func (s setting) key() string { return fmt.Sprintf("%d/%s", s.cap, s.strategy) }
+// timing is the name of the setting's readings in timings.json.
+func (s setting) timing() string {
+	return fmt.Sprintf("%s %d %s", result.ReadSetting, s.cap, s.strategy)
+}
 
 // settings finds how else messages were read. It answers for every message, whether or not the
 // setting would have cut it: a result at a cap holds for every cap of at least the message's length.

@@ -22,6 +22,8 @@ type Sweep struct {
 	Sequence []SequenceStep `json:"sequence"`
 	Smallest int            `json:"smallest_cap"` // that is not worse; 0: none below the largest
 	Answer   string         `json:"answer"`
+
+	lead, rest string // the answer as a headline
 }
 
 // SettingResult is one setting of the sweep.
@@ -92,13 +94,15 @@ func (t *tally) sweep(w *Weekly) *Sweep {
 	x := t.sweepTable(s)
 	sw := &Sweep{N: len(x.rows), Missing: len(t.judged) - len(x.rows), Cost: "FLOPs", Settings: []SettingResult{}, Sequence: []SequenceStep{}}
 	if len(x.rows) == 0 {
-		sw.Answer = "No labelled message was read by every setting: there is nothing to compare."
+		sw.lead, sw.rest = "No labelled message", "was read by every setting: there is nothing to compare."
+		sw.Answer = sw.lead + " " + sw.rest
 		return sw
 	}
 	sw.settings(x)
 	sw.compare(x)
 	sw.sequence(x)
-	sw.Answer = sw.sayAnswer(x)
+	sw.lead, sw.rest = sw.sayAnswer(x)
+	sw.Answer = sw.lead + " " + sw.rest
 	for _, r := range sw.Settings {
 		if r.Test != nil {
 			w.Tests = append(w.Tests, Test{Name: r.Name + " against " + x.list[x.now].String(), Method: "sign flip by thread, Holm over settings", N: r.Test.N, P: r.Test.P(), Adjusted: Number(r.Test.Holm)})
@@ -196,7 +200,7 @@ func (sw *Sweep) settings(x *sweepTable) {
 		r.Rate = newRate(wrong, len(x.rows), few)
 		r.CutShare, r.Cells, r.FLOPs, r.Price = Number(float64(r.Cut)/n), Number(cells/n), Number(total/n), Number(price/n)
 		if perFLOP.Defined() {
-			if each, ok := m.BySetting[at.key()]; ok && i != x.now && at.cap > 0 {
+			if each, ok := m.BySetting[at.timing()]; ok && i != x.now && at.cap > 0 {
 				r.Millis = (Number(each)*Number(r.Cut) + perFLOP*Number(uncut)) / Number(n)
 			} else {
 				r.Millis = perFLOP * r.FLOPs
@@ -311,30 +315,30 @@ func (sw *Sweep) sequence(x *sweepTable) {
 	}
 }
 
-// sayAnswer is the answer of a sweep in one sentence.
-func (sw *Sweep) sayAnswer(x *sweepTable) string {
+// sayAnswer is the answer of a sweep in one sentence, in the two parts of a headline.
+func (sw *Sweep) sayAnswer(x *sweepTable) (lead, rest string) {
 	if len(sw.Sequence) == 0 {
-		return "One cap was tested: there is no smaller one to choose."
+		return "One cap", "was tested: there is no smaller one to choose."
 	}
 	largest := "reading the whole message"
 	if last := x.list[len(x.list)-1]; last.cap > 0 {
 		largest = "a cap of " + count(last.cap)
 	}
 	margin := bare(Number(x.t.o.Margin)) + " points"
-	if sw.Smallest == 0 {
-		first := sw.Sequence[0]
-		if first.Judgement.Verdict == stats.Regression {
-			return fmt.Sprintf("No smaller cap is as good as %s: at %s misroutes are %s points more (%s).", largest, count(first.Cap), bare(Number(first.Test.Difference)), signedInterval(first.Test.Interval.Low, first.Test.Interval.High))
-		}
-		s := fmt.Sprintf("No smaller cap is shown to be as good as %s: at %s misroutes could be %s points more, past the margin of %s", largest, count(first.Cap), bare(Number(first.Test.Interval.High)), margin)
-		if first.Judgement.Needed > 0 {
-			s += fmt.Sprintf("; about %s messages would decide it", count(first.Judgement.Needed))
-		}
-		return s + "."
+	if sw.Smallest > 0 {
+		i := slices.IndexFunc(sw.Sequence, func(s SequenceStep) bool { return s.Cap == sw.Smallest })
+		most := bare(Number(max(0, sw.Sequence[i].Test.Interval.High)))
+		return count(sw.Smallest) + " tokens", fmt.Sprintf("is the smallest cap, by %s, that is not worse than %s: misroutes are %s points more at most, inside of the margin of %s.", x.t.f.Run.Strategy, largest, most, margin)
 	}
-	i := slices.IndexFunc(sw.Sequence, func(s SequenceStep) bool { return s.Cap == sw.Smallest })
-	at := sw.Sequence[i]
-	return fmt.Sprintf("The smallest cap that is not worse than %s is %s tokens, %s: misroutes are %s points more at most, inside of the margin of %s.", largest, count(sw.Smallest), x.t.f.Run.Strategy, bare(Number(at.Test.Interval.High)), margin)
+	first := sw.Sequence[0]
+	if first.Judgement.Verdict == stats.Regression {
+		return "No smaller cap", fmt.Sprintf("is as good as %s: at %s misroutes are %s points more (%s).", largest, count(first.Cap), bare(Number(first.Test.Difference)), signedInterval(first.Test.Interval.Low, first.Test.Interval.High))
+	}
+	rest = fmt.Sprintf("is shown to be as good as %s: at %s misroutes could be %s points more, past the margin of %s", largest, count(first.Cap), bare(Number(first.Test.Interval.High)), margin)
+	if first.Judgement.Needed > 0 {
+		rest += fmt.Sprintf("; about %s messages would decide it", count(first.Judgement.Needed))
+	}
+	return "No smaller cap", rest + "."
 }
 
 // best is the setting that is better than the run's own for the least, and false when none is.
@@ -373,7 +377,7 @@ func (sw *Sweep) sayDo() string {
 	best, better := sw.best()
 	if !better {
 		if sw.Smallest > 0 && now.Cap > 0 && sw.Smallest < now.Cap {
-			return fmt.Sprintf("The cap can come down: %s", lowerFirst(sw.Answer))
+			return "The cap can come down: " + sw.Answer
 		}
 		return fmt.Sprintf("Leave the setting as it is: none of %s is shown to be better (%s, Holm).", plural(sw.Tests, "other", "others"), plural(sw.Tests, "test", "tests"))
 	}
@@ -433,11 +437,4 @@ func (sw *Sweep) unit() string {
 		return "FLOP"
 	}
 	return " tokens"
-}
-
-func lowerFirst(s string) string {
-	if s == "" || s[0] >= 0x80 {
-		return s
-	}
-	return string(s[0]|0x20) + s[1:]
 }

@@ -57,7 +57,7 @@ func crumbSweep(seed uint64, n int) *result.Folder {
 				if r.TokensTotal > limit && (limit != 256 || strategy != "head") {
 					read(result.ReadSetting, limit, strategy)
 				}
-				f.Measured.BySetting[fmt.Sprintf("%d/%s", limit, strategy)] = float64(limit) * 0.028
+				f.Measured.BySetting[fmt.Sprintf("setting %d %s", limit, strategy)] = float64(limit) * 0.028
 			}
 		}
 	}
@@ -134,5 +134,30 @@ func TestFixedSequenceStopsAtTheFirstFailure(t *testing.T) {
 	}
 	if !strings.Contains(sw.Answer, "as good as reading the whole message") && !strings.Contains(sw.Answer, "not worse than reading the whole message") {
 		t.Errorf("answer %q", sw.Answer)
+	}
+}
+
+func TestSweepReport(t *testing.T) {
+	s, err := NewSweep(crumbSweep(1, 310), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "sweep-report.md", s.Markdown)
+	if s.Headline != s.Sweep.Answer {
+		t.Errorf("headline %q", s.Headline)
+	}
+	var page strings.Builder
+	if err := s.HTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	checkPage(t, page.String())
+	alone, err := NewSweep(planted(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, write := range []func(io.Writer) error{alone.HTML, alone.Markdown, alone.JSON, func(w io.Writer) error { return alone.Terminal(w, TermOptions{}) }} {
+		if err := write(io.Discard); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -54,9 +53,7 @@ func imbalance(l result.Ledger) string {
 
 // JSON writes the report's numbers.
 func (w *Weekly) JSON(out io.Writer) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", " ")
-	return e.Encode(w)
+	return writeJSON(out, w)
 }
 
 // styles are the terminal's colours by class: the few that say something, none for decoration.
@@ -156,7 +153,7 @@ func (w *Weekly) Terminal(out io.Writer, o TermOptions) error {
 				return nil
 			}
 			err := section(w.Sweep.sayHeading(), w.Sweep.settingTable())
-			for _, s := range append(w.Sweep.notes(), w.Sweep.Answer) {
+			for _, s := range w.Sweep.notes() {
 				o.paragraph(&b, "  ", "  ", s, "")
 			}
 			return err
@@ -306,7 +303,7 @@ func (w *Weekly) Markdown(out io.Writer) error {
 		}
 	}
 	if w.Sweep != nil && w.Sweep.N > 0 {
-		if err := section(w.Sweep.sayHeading(), w.Sweep.settingTable(), append(w.Sweep.notes(), w.Sweep.Answer)...); err != nil {
+		if err := section(w.Sweep.sayHeading(), w.Sweep.settingTable(), w.Sweep.notes()...); err != nil {
 			return err
 		}
 	}

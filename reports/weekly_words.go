@@ -72,6 +72,9 @@ func (w *Weekly) sayFindings() []string {
 	if c := w.Cut; c != nil && w.Total.Wrong > 0 {
 		s = append(s, w.sayCounterfactual(c))
 	}
+	if sw := w.Sweep; sw != nil && w.Total.N > 0 {
+		s = append(s, sw.Answer)
+	}
 	if r := w.Routable; r != nil {
 		s = append(s, fmt.Sprintf("%s a label the router does not know; without them it is %s of %s (%s, %s).",
 			plural(w.Total.N-r.N, "message carries", "messages carry"), count(r.Wrong), count(r.N), percent(r.Rate), r.interval()))
@@ -184,7 +187,7 @@ func (w *Weekly) sayDoubt() []string {
 		}
 	}
 	if smallN > 0 {
-		s = append(s, fmt.Sprintf("%s of %d hold fewer than %d labelled messages: no ranking among them.", plural(smallN, "length bucket", "length buckets"), len(w.Buckets), few))
+		s = append(s, fmt.Sprintf("%s of %d %s fewer than %d labelled messages: no ranking among them.", plural(smallN, "length bucket", "length buckets"), len(w.Buckets), verb(smallN, "holds", "hold"), few))
 	}
 	l := w.Run.Ledger
 	if l.Unlabelled > 0 && w.Total.N > 0 {

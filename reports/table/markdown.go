@@ -2,6 +2,7 @@ package table
 
 import (
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -17,12 +18,12 @@ var markdownEscapes = strings.NewReplacer(
 // EscapeMarkdown makes a stranger's words plain text in Markdown, inside a table or outside.
 func EscapeMarkdown(s string) string {
 	s = markdownEscapes.Replace(Clean(s))
-	// A line that starts like a list item or a heading underline is markup only at its start.
-	if s != "" && strings.ContainsRune("-+=", rune(s[0])) && len(s) > 1 {
-		s = `\` + s
-	}
-	return s
+	return lineStarts.ReplaceAllString(s, `$1\$2`)
 }
+
+// lineStarts is what is markup only where a line begins: list items, and the line that makes a
+// heading of the one before it. A signed number is none of them.
+var lineStarts = regexp.MustCompile(`^(\s*(?:\d{1,9})?)([-+.)](?:\s|$)|={2,}\s*$|-{2,}\s*$)`)
 
 // Markdown writes the table in the pipe form that chat programs and forges understand. Rules
 // become a row of their own with the words in the first cell.

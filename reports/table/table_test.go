@@ -126,6 +126,17 @@ func TestHTMLEscapes(t *testing.T) {
 	}
 }
 
+func TestMarkdownLineStarts(t *testing.T) {
+	for in, want := range map[string]string{
+		"+39.4 (+33.6)": "+39.4 (+33.6)", "-1.5": "-1.5", "- item": `\- item`, "+ item": `\+ item`, "12. item": `12\. item`, "3) x": `3\) x`,
+		"===": `\===`, "---": `\---`, "-": `\-`, "1.5 %": "1.5 %", "2026-W47": "2026-W47",
+	} {
+		if got := EscapeMarkdown(in); got != want {
+			t.Errorf("EscapeMarkdown(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 // failing refuses every write: a report on a full disk must say so.
 type failing struct{}
 
