@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,12 +24,16 @@ import (
 
 const defaultCap = 256
 
+// tokenVariable is the environment variable with the bearer token of a deployed router.
+const tokenVariable = "MISROUTE_TOKEN"
+
 // evalOptions is everything `misroute eval` was asked for.
 type evalOptions struct {
 	exports  []string
 	model    string
 	asRouted bool
 	router   router.Options
+	http     router.HTTPOptions
 	setting  router.Setting
 	capSet   bool // --cap was given, so it is not lowered to the model's positions
 	mail     mail.Options
@@ -87,10 +92,14 @@ func EvalCommand() *cli.Command {
 // routerFlags choose the router and how much of a message it reads.
 func routerFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: "Router:", Usage: "model folder `DIR` (config.json, model.safetensors, tokenizer.json)"},
+		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: "Router:", Usage: "model folder `DIR` (config.json, model.safetensors, tokenizer.json), or the URL of a deployed router (http://host/predict)"},
 		&cli.BoolFlag{Name: "as-routed", Category: "Router:", Usage: "judge the deployed router's own decisions instead of a model (see --routed-header)"},
 		&cli.BoolFlag{Name: "int8", Category: "Router:", Usage: "8-bit weights: faster, and not the same logits; never chosen silently"},
 		&cli.BoolFlag{Name: "literal-specials", Category: "Router:", Usage: `read "[SEP]" and the like in a message as text, not as special tokens`},
+		&cli.StringFlag{Name: "tokenizer", Category: "Deployed router:", Usage: "its tokenizer.json `FILE`, so that messages can be cut here; else its own cut holds"},
+		&cli.StringFlag{Name: "queues", Category: "Deployed router:", Usage: "its queues in the order of its outputs, `A,B,C`, if it answers without labels"},
+		&cli.DurationFlag{Name: "http-timeout", Category: "Deployed router:", Value: 30 * time.Second, Usage: "longest wait for one answer"},
+		&cli.IntFlag{Name: "http-retries", Category: "Deployed router:", Value: 4, Usage: "further attempts when it is busy or unreachable"},
 		&cli.StringFlag{Name: "cap", Category: "Truncation:", Value: strconv.Itoa(defaultCap), Usage: "most tokens the router reads of a message, specials included; none: no cap"},
 		&cli.StringFlag{Name: "strategy", Category: "Truncation:", Value: window.KeepHead.String(), Usage: "which tokens are kept over the cap: head, tail, head+tail, windows, smart"},
 		&cli.IntFlag{Name: "head-tokens", Category: "Truncation:", Usage: "head+tail: tokens kept from the start (default: a quarter)"},
@@ -140,6 +149,13 @@ func bindEvalOf(c *cli.Context, exports []string) (evalOptions, error) {
 		progress: c.String("progress"), maxRejects: c.Float64("max-reject-rate"),
 		allowIncomplete: c.Bool("allow-incomplete"), quarantine: c.String("quarantine"),
 		onlyRejects: c.String("only-rejects"),
+	}
+	o.http = router.HTTPOptions{Tokenizer: c.String("tokenizer"), Timeout: c.Duration("http-timeout"), Retries: c.Int("http-retries"), Token: os.Getenv(tokenVariable)}
+	if o.http.Retries == 0 {
+		o.http.Retries = -1
+	}
+	if names := c.String("queues"); names != "" {
+		o.http.Queues = strings.Split(names, ",")
 	}
 	if len(o.exports) == 0 {
 		return o, usagef("%s: no export given; see misroute %s --help", c.Command.Name, c.Command.Name)
@@ -232,17 +248,21 @@ func runEval(ctx context.Context, o evalOptions, stdout, stderr io.Writer) error
 	return verdict(folder, &o)
 }
 
-// openRouter loads the model and settles the cap.
-func openRouter(o *evalOptions, stderr io.Writer) (router.Router, error) {
+// openRouter loads the model, or finds the deployed router, and settles the cap.
+func openRouter(ctx context.Context, o *evalOptions, stderr io.Writer) (router.Router, error) {
 	if o.asRouted {
 		return nil, nil
 	}
-	r, err := router.Open(o.model, o.router)
+	r, err := findRouter(ctx, o)
 	if err != nil {
 		return nil, usageError(err)
 	}
 	f := r.Facts()
-	if !o.capSet && f.Positions > 0 && o.setting.MaxTokens > f.Positions {
+	switch {
+	case o.capSet:
+	case f.Family == "http" && o.http.Tokenizer == "":
+		o.setting.MaxTokens = 0 // it cuts by itself, as it does in production
+	case f.Positions > 0 && o.setting.MaxTokens > f.Positions:
 		fmt.Fprintf(stderr, "misroute: the model reads %d tokens at most: --cap is %d\n", f.Positions, f.Positions)
 		o.setting.MaxTokens = f.Positions
 	}
@@ -258,9 +278,16 @@ func openRouter(o *evalOptions, stderr io.Writer) (router.Router, error) {
 	return r, nil
 }
 
+func findRouter(ctx context.Context, o *evalOptions) (router.Router, error) {
+	if router.IsURL(o.model) {
+		return router.OpenHTTP(ctx, o.model, o.http)
+	}
+	return router.Open(o.model, o.router)
+}
+
 // evaluate runs the pipeline into o.out and returns the finished run.
 func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Folder, error) {
-	r, err := openRouter(o, stderr)
+	r, err := openRouter(ctx, o, stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -441,7 +468,7 @@ func defaultOut(o *evalOptions, r router.Router) string {
 		if o.setting.MaxTokens > 0 {
 			limit = strconv.Itoa(o.setting.MaxTokens)
 		}
-		model = r.Facts().Name + "-" + limit + "-" + o.setting.Strategy.String()
+		model = strings.Map(fileSafe, r.Facts().Name) + "-" + limit + "-" + o.setting.Strategy.String()
 		if o.router.Int8 {
 			model += "-int8"
 		}

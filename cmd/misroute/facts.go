@@ -57,7 +57,8 @@ func runKey(o *evalOptions, run result.Run) (map[string]string, error) {
 		"setting": fmt.Sprintf("%+v", o.setting), "others": fmt.Sprint(o.caps, o.strategies, o.placebos, o.control, o.whole),
 		"exports": fmt.Sprint(baseNames(o.exports)), "seed": fmt.Sprint(o.seed), "numerics": numerics,
 		"subject": fmt.Sprint(o.subject), "with-text": fmt.Sprint(o.withText), "literal-specials": fmt.Sprint(o.router.LiteralSpecials),
-		"as-routed": fmt.Sprint(o.asRouted), "only rejects of": filepath.Base(o.onlyRejects),
+		"as-routed": fmt.Sprint(o.asRouted), "queues": fmt.Sprint(run.Queues),
+		"only rejects of": filepath.Base(o.onlyRejects),
 	}
 	if err := inputKey(key, o); err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func verifySource(ctx context.Context, c *cli.Context, f *result.Folder, exports
 		}
 		o.placebos = c.Int("placebos")
 	}
-	r, err := openRouter(&o, io.Discard)
+	r, err := openRouter(ctx, &o, io.Discard)
 	if err != nil {
 		return 0, err
 	}
