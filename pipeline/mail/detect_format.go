@@ -29,6 +29,8 @@ func detectFormat(w []byte, name string) Format {
 	switch {
 	case bytes.HasPrefix(t, []byte("From ")):
 		return FormatMbox
+	case t[0] == '{' && !wraps(t) && oneALine(t):
+		return FormatJSONL
 	case t[0] == '{':
 		return FormatJSON
 	case t[0] == '[':

@@ -30,7 +30,7 @@ func newJSONReader(s *stream, f Format, o *Options) *jsonReader {
 	s.skipBOM()
 	s.fill(64 << 10)
 	j.wraps = wraps(s.window())
-	j.lines = !j.wraps && (f == FormatJSONL || f != FormatJSON && oneALine(s.window()))
+	j.lines = f == FormatJSONL && !j.wraps
 	return j
 }
 
@@ -223,57 +223,64 @@ func (j *jsonReader) dropLine() (int, *Reject) {
 
 // value measures the JSON value at the start of the window: to the bracket that closes it, or, of a
 // scalar, to the next delimiter. A string that runs over its line, or brackets that never close,
-// end the record where the next line starts an object.
+// end the record where the next line starts an object. A value over the limit is consumed but for
+// its end; LimitActual then holds the bytes already gone.
 func (j *jsonReader) value() (int, *Reject) {
 	depth, quoted := 0, false
+	var over *Reject
 	for i := 0; ; i++ {
 		if i >= len(j.s.window()) && !j.s.fill(i+1) {
 			if depth > 0 || quoted {
-				return j.resync(i, "the record is not closed before the end")
+				return j.resync(over, "the record is not closed before the end")
 			}
-			return i, nil
+			return min(i, len(j.s.window())), over
 		}
 		if int64(i) > j.limits.JSONBytes {
-			_, rej := j.resync(i, "")
-			end := j.nextObject(i)
-			rej.Code, rej.Detail, rej.LimitName, rej.LimitValue = CodeJSONBytes, "record longer than the limit", "json_bytes", j.limits.JSONBytes
-			return end, rej
+			if over == nil {
+				over = NewLimit(CodeJSONBytes, "record longer than the limit", "json_bytes", j.limits.JSONBytes, 0)
+			}
+			over.LimitActual += int64(i)
+			j.consume(i)
+			i = 0
 		}
 		switch c := j.s.window()[i]; {
 		case quoted && c == '\\':
 			i++
 		case quoted && c == '\n':
-			return j.resync(i, "a string runs over the end of its line")
+			return j.resync(over, "a string runs over the end of its line")
 		case c == '"':
 			if quoted = !quoted; !quoted && depth == 0 {
-				return i + 1, nil
+				return i + 1, over
 			}
 		case quoted:
 		case c == '{' || c == '[':
 			depth++
 		case c == '}' || c == ']':
 			if depth--; depth == 0 {
-				return i + 1, nil
+				return i + 1, over
 			}
 			if depth < 0 {
-				return max(i, 1), nil
+				return max(i, 1), over
 			}
 		case depth == 0 && (c == ',' || c == '\n' || c == ':'):
-			return max(i, 1), nil
+			return max(i, 1), over
 		}
 	}
 }
 
-// resync ends a broken record.
-func (j *jsonReader) resync(i int, why string) (int, *Reject) {
-	return j.nextObject(0), NewReject(CodeJSONSyntax, fmt.Sprintf("at byte %d of the record: %s", i, why))
+// resync ends a broken record. One that was over the limit is named for that.
+func (j *jsonReader) resync(over *Reject, why string) (int, *Reject) {
+	if over == nil {
+		over = NewReject(CodeJSONSyntax, why)
+	}
+	return j.nextObject(), over
 }
 
-// nextObject is where, in the window behind from, a line starts with "{": the record ends before
-// it. Without one, the record takes all that has been read.
-func (j *jsonReader) nextObject(from int) int {
+// nextObject is where, in the window, a further line starts with "{": the record ends before it.
+// Without one, the record takes all that has been read.
+func (j *jsonReader) nextObject() int {
 	w := j.s.window()
-	for at := min(from, len(w)); ; {
+	for at := 0; ; {
 		i := bytes.IndexByte(w[at:], '\n')
 		if i < 0 {
 			return len(w)

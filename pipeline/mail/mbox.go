@@ -359,7 +359,7 @@ func filterOf(raw []byte) Code {
 			}
 		case f.Is("X-IMAP"), f.Is("X-IMAPbase"):
 			imap = true
-		case f.Is("Subject"):
+		case f.Is("Subject") && subject == nil:
 			subject = f.Value
 		}
 	}

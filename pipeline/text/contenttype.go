@@ -63,6 +63,9 @@ func parseContentType(v []byte, maxParams int) (ct contentType) {
 	return ct
 }
 
+// mediaChars are what the names of media types are made of (RFC 6838, section 4.2).
+const mediaChars = "abcdefghijklmnopqrstuvwxyz0123456789!#$&-^_.+"
+
 // normalMedia repairs a media type: a bare "text" or "html" says enough.
 func normalMedia(media []byte) string {
 	s := string(media)
@@ -74,7 +77,7 @@ func normalMedia(media []byte) string {
 	case "multipart", "multipart/":
 		return "multipart/mixed"
 	}
-	if typ, sub, ok := strings.Cut(s, "/"); !ok || typ == "" || sub == "" || strings.ContainsAny(s, "?*") {
+	if typ, sub, ok := strings.Cut(s, "/"); !ok || typ == "" || sub == "" || strings.Trim(typ+sub, mediaChars) != "" {
 		return ""
 	}
 	return s
@@ -171,6 +174,7 @@ func dropComments(v []byte) []byte {
 	}
 	out := make([]byte, 0, len(v))
 	depth, quoted := 0, false
+	last := bytes.LastIndexByte(v, ')') // a comment that is never closed is none
 	for i := 0; i < len(v); i++ {
 		c := v[i]
 		switch {
@@ -182,7 +186,7 @@ func dropComments(v []byte) []byte {
 		case c == '"' && depth == 0:
 			quoted = !quoted
 			out = append(out, c)
-		case c == '(' && !quoted && bytes.IndexByte(v[i:], ')') > 0:
+		case c == '(' && !quoted && i < last:
 			depth++
 		case c == ')' && depth > 0:
 			depth--

@@ -33,11 +33,13 @@ type Text struct {
 	BodyChars         int
 	QuoteCharsDropped int    // characters of quotes and signatures that were removed
 	ContentSHA256     string // hex, of subject and whole text with white space collapsed
-	BodyHash          string // hex, of the body in lower case with white space collapsed
-	Salvaged          bool   // only the raw body could be read
-	Language          string // ISO 639-1, empty when unsure
-	Warnings          []mail.Code
-	Spans             []Span // zones of Body, in order and without gaps
+	// BodyHash is hex, of the body in lower case with white space collapsed: a thread key for
+	// messages without one. It is left empty where the identity has a thread key.
+	BodyHash string
+	Salvaged bool   // only the raw body could be read
+	Language string // ISO 639-1, empty when unsure
+	Warnings []mail.Code
+	Spans    []Span // zones of Body, in order and without gaps
 }
 
 // Zone of a stretch of the body.
@@ -110,7 +112,7 @@ func (e *Extractor) Extract(m *mail.Message, id *mail.Identity) (Text, *mail.Rej
 		return t, e.reject
 	}
 	body := e.clean(e.zones.markers(e.body))
-	e.finish(&t, body)
+	e.finish(&t, body, id.ThreadKey == "")
 	if t.Body == "" {
 		if t.Subject == "" {
 			return t, mail.NewReject(mail.CodeNoText, "neither subject nor body has text")
@@ -203,7 +205,7 @@ func lineEnds(b []byte) []byte {
 }
 
 // finish splits the text into zones, cuts it to the limit and fills t.
-func (e *Extractor) finish(t *Text, full []byte) {
+func (e *Extractor) finish(t *Text, full []byte, hashBody bool) {
 	e.digest(t, full)
 	whole := e.cut(full)
 	spans := e.zones.split(whole)
@@ -237,9 +239,11 @@ func (e *Extractor) finish(t *Text, full []byte) {
 		t.Spans = []Span{{0, len(t.Body), Own}}
 	}
 	t.Language = language(t.Body)
-	e.norm = normalise(e.norm[:0], own, true)
-	sum := sha256.Sum256(e.norm)
-	t.BodyHash = hex.EncodeToString(sum[:8])
+	if hashBody {
+		e.norm = normalise(e.norm[:0], own, true)
+		sum := sha256.Sum256(e.norm)
+		t.BodyHash = hex.EncodeToString(sum[:8])
+	}
 }
 
 // digest fills the content hash: what makes two records copies of each other.
@@ -253,34 +257,26 @@ func (e *Extractor) digest(t *Text, full []byte) {
 
 // normalise appends b with white space collapsed and, if lower, ASCII letters in lower case.
 func normalise(dst, b []byte, lower bool) []byte {
+	n := len(dst)
+	dst = slices.Grow(dst, len(b)+1)[:n+len(b)+1]
 	space := false
-	for len(b) > 0 {
-		// Whole words at a time: most bytes need no decision.
-		i := 0
-		for i < len(b) && b[i] > ' ' {
-			i++
-		}
-		if i > 0 {
-			if space && len(dst) > 0 {
-				dst = append(dst, ' ')
-			}
-			space = false
-			at := len(dst)
-			dst = append(dst, b[:i]...)
-			if lower {
-				for k := at; k < len(dst); k++ {
-					if c := dst[k]; c >= 'A' && c <= 'Z' {
-						dst[k] = c | 0x20
-					}
-				}
-			}
-			b = b[i:]
+	for _, c := range b {
+		if c <= ' ' {
+			space = n > 0
 			continue
 		}
-		space = true
-		b = b[1:]
+		if space {
+			dst[n] = ' '
+			n++
+			space = false
+		}
+		if lower && c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		dst[n] = c
+		n++
 	}
-	return dst
+	return dst[:n]
 }
 
 // cut shortens text to the limit at a character's start.

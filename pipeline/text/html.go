@@ -21,10 +21,7 @@ const (
 func (e *Extractor) html(dst, src []byte) []byte {
 	w := htmlWriter{out: dst, base: len(dst)}
 	w.convert(src, 0)
-	for range w.quotes {
-		w.mark(quoteClose)
-	}
-	if w.rest {
+	if w.quote.depth > 0 || w.rest {
 		w.mark(quoteClose)
 	}
 	return w.out
@@ -36,9 +33,9 @@ type htmlWriter struct {
 	space  bool // white space is owed before the next word
 	breaks int  // line breaks owed before the next word
 	pre    int
-	quotes []openTag // quoting elements that are open
-	rest   bool      // everything from here on is quoted
-	hidden openTag   // the hidden element being skipped
+	quote  openTag // the outermost quoting element that is open
+	rest   bool    // everything from here on is quoted
+	hidden openTag // the hidden element being skipped
 }
 
 // openTag counts elements of one name, so that its end tag is found without a tree.
@@ -93,10 +90,9 @@ func (w *htmlWriter) start(z *html.Tokenizer, tag atom.Atom, attrs, selfClosing 
 		}
 		return
 	}
-	for i := range w.quotes {
-		if w.quotes[i].name == tag && !selfClosing {
-			w.quotes[i].depth++
-		}
+	quoted := w.rest || w.quote.depth > 0
+	if w.quote.depth > 0 && w.quote.name == tag && !selfClosing {
+		w.quote.depth++
 	}
 	hidden, quote, rest := false, false, false
 	for attrs {
@@ -111,15 +107,15 @@ func (w *htmlWriter) start(z *html.Tokenizer, tag atom.Atom, attrs, selfClosing 
 	case isVoid(tag) || selfClosing && tag != atom.Div && tag != atom.P:
 	case hidden:
 		w.hidden = openTag{tag, 1}
-	case rest && !w.rest && len(w.quotes) == 0:
-		w.rest = true
-		w.mark(quoteOpen)
-	case w.rest:
-	case quote || tag == atom.Blockquote && w.afterColon():
-		w.quotes = append(w.quotes, openTag{tag, 1})
-		w.mark(quoteOpen)
 	case tag == atom.Pre:
 		w.pre++
+	case quoted:
+	case rest:
+		w.rest = true
+		w.mark(quoteOpen)
+	case quote || tag == atom.Blockquote && w.afterColon():
+		w.quote = openTag{tag, 1}
+		w.mark(quoteOpen)
 	}
 }
 
@@ -133,15 +129,9 @@ func (w *htmlWriter) end(tag atom.Atom) {
 	if tag == atom.Pre && w.pre > 0 {
 		w.pre--
 	}
-	for i := len(w.quotes) - 1; i >= 0; i-- {
-		if w.quotes[i].name != tag {
-			continue
-		}
-		if w.quotes[i].depth--; w.quotes[i].depth == 0 {
-			for range w.quotes[i:] {
-				w.mark(quoteClose)
-			}
-			w.quotes = w.quotes[:i]
+	if w.quote.depth > 0 && tag == w.quote.name {
+		if w.quote.depth--; w.quote.depth == 0 {
+			w.mark(quoteClose)
 		}
 	}
 	w.breakFor(tag)

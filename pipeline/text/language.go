@@ -7,7 +7,7 @@ import (
 )
 
 // languageBytes is how much of a text is looked at: enough for a stable guess, little to pay.
-const languageBytes = 2000
+const languageBytes = 1000
 
 // stopWords are frequent words that few of the other languages share.
 var stopWords = func() map[string]string {
@@ -32,6 +32,9 @@ var stopWords = func() map[string]string {
 	return m
 }()
 
+// longestStopWord is the length in bytes of the longest stop word.
+const longestStopWord = 10
+
 // scripts that tell a language by themselves.
 var scripts = []struct {
 	table *unicode.RangeTable
@@ -46,10 +49,21 @@ var scripts = []struct {
 func language(s string) string {
 	s = s[:min(len(s), languageBytes)]
 	counts := make(map[string]int, 8)
-	var word [16]byte
+	var word [longestStopWord + utf8.UTFMax]byte
 	n, letters, foreign := 0, 0, 0
 	byScript := make(map[string]int)
 	for i := 0; i <= len(s); {
+		if i < len(s) { // ASCII letters, most of most texts
+			if c := s[i] | 0x20; c >= 'a' && c <= 'z' {
+				letters++
+				if n < len(word) {
+					word[n] = c
+				}
+				n++
+				i++
+				continue
+			}
+		}
 		r, size := ' ', 1
 		if i < len(s) {
 			if r = rune(s[i]); r >= utf8.RuneSelf {
@@ -74,7 +88,7 @@ func language(s string) string {
 				n = len(word) + 1
 			}
 		} else {
-			if n > 0 && n <= len(word) {
+			if n > 0 && n <= longestStopWord {
 				if lang := stopWords[string(word[:n])]; lang != "" {
 					counts[lang]++
 				}

@@ -77,7 +77,8 @@ const (
 )
 
 func (z *zoner) classify() {
-	mode, attributed := modeOwn, false
+	mode := modeOwn
+	prefix := byte(0) // what quoted lines start with, once something has been attributed
 	q := 0
 	for i := 0; i < len(z.lines); i++ {
 		l := &z.lines[i]
@@ -97,10 +98,11 @@ func (z *zoner) classify() {
 			l.zone = zoneOf(mode)
 			continue
 		}
+		if prefix != 0 && (raw[0] == prefix || raw[0] == '>') {
+			l.zone, mode = Quoted, modeLines
+			continue
+		}
 		if raw[0] == '>' {
-			if l.zone = Own; attributed {
-				l.zone, mode = Quoted, modeLines
-			}
 			continue
 		}
 		t := bytes.TrimSpace(raw)
@@ -115,8 +117,8 @@ func (z *zoner) classify() {
 			for j := i - k; j <= i; j++ {
 				z.lines[j].zone = Quoted
 			}
-			if mode = modeRest; z.nextIsQuoted(i + 1) {
-				mode, attributed = modeLines, true
+			if mode = modeRest; z.prefix(i+1) != 0 {
+				mode, prefix = modeLines, z.prefix(i+1)
 			}
 			continue
 		}
@@ -144,14 +146,28 @@ func zoneOf(m quoteMode) Zone {
 	return Own
 }
 
-// nextIsQuoted says whether the next line with text, from i on, starts with ">".
-func (z *zoner) nextIsQuoted(i int) bool {
-	for n := 0; i < len(z.lines) && n < 4; i, n = i+1, n+1 {
-		if t := z.at(i); len(t) > 0 {
-			return t[0] == '>' || t[0] == '|'
+// prefix is what the quoted lines from line i on start with: ">", or another sign that two of the
+// next lines with text share; 0 if they are not quoted.
+func (z *zoner) prefix(i int) byte {
+	first := byte(0)
+	for n, texts := 0, 0; i < len(z.lines) && n < 6 && texts < 4; i, n = i+1, n+1 {
+		t := z.at(i)
+		if len(t) == 0 {
+			continue
+		}
+		texts++
+		switch {
+		case first == 0 && t[0] == '>':
+			return '>'
+		case first == 0 && bytes.IndexByte([]byte("|:#}]%*+=~"), t[0]) >= 0:
+			first = t[0]
+		case first == 0:
+			return 0
+		case t[0] == first:
+			return first
 		}
 	}
-	return false
+	return 0
 }
 
 // startsQuote says whether a quote begins with line i, and with how many lines before it; -1 if
@@ -168,7 +184,7 @@ func (z *zoner) startsQuote(i int, t []byte) int {
 	if t[len(t)-1] == ':' {
 		return z.attribution(i)
 	}
-	if t[0] >= '0' && t[0] <= '9' && len(t) <= 200 && startsWithDate(t) && bytes.IndexByte(t, '@') > 0 && z.nextIsQuoted(i+1) {
+	if t[0] >= '0' && t[0] <= '9' && len(t) <= 200 && startsWithDate(t) && bytes.IndexByte(t, '@') > 0 && z.prefix(i+1) != 0 {
 		return 0
 	}
 	return -1
@@ -178,7 +194,7 @@ func (z *zoner) startsQuote(i int, t []byte) int {
 // nearest start counts. Without quoted lines behind it, it needs a time or an address: people
 // write such sentences too.
 func (z *zoner) attribution(i int) int {
-	quoted := z.nextIsQuoted(i + 1)
+	quoted := z.prefix(i+1) != 0
 	for k := 0; k < attributionLines && k <= i; k++ {
 		first := z.lines[i-k]
 		if z.lines[i].to-first.from > attributionBytes || first.zone != Own || k > 0 && len(z.at(i-k)) == 0 {
@@ -189,7 +205,7 @@ func (z *zoner) attribution(i int) int {
 		if !hasVerb(low) {
 			continue
 		}
-		if opens(low) && strings.ContainsAny(low, "0123456789@") && (quoted || strings.ContainsRune(low, '@') || hasClock(low)) {
+		if opens(low) && strings.ContainsAny(low, "0123456789@") && (quoted || z.answers(i-k) && !strings.HasPrefix(low, "in ") && (strings.ContainsRune(low, '@') || hasClock(low))) {
 			return k
 		}
 		if quoted && k == 0 && verbNearEnd(low) && !opensAbove(z, i) {
@@ -200,6 +216,18 @@ func (z *zoner) attribution(i int) int {
 		return 0
 	}
 	return -1
+}
+
+// answers says whether the sender wrote something above line i: what follows an attribution without
+// quote signs can only be told from the reply where the reply stands first.
+func (z *zoner) answers(i int) bool {
+	for n := 0; i > 0 && n < signatureLines; n++ {
+		i--
+		if z.lines[i].zone == Own && len(z.at(i)) > 0 {
+			return true
+		}
+	}
+	return i > 0
 }
 
 // opensAbove says whether one of the two lines before i starts an attribution of its own, which
@@ -513,12 +541,12 @@ func (z *zoner) markers(text []byte) []byte {
 		l := text[at:end]
 		at = end
 		switch {
-		case len(l) > 0 && l[0] == quoteOpen:
+		case len(l) > 0 && l[0] == quoteOpen && len(bytes.TrimSpace(l)) == 1:
 			if depth == 0 {
 				from = len(out)
 			}
 			depth++
-		case len(l) > 0 && l[0] == quoteClose:
+		case len(l) > 0 && l[0] == quoteClose && len(bytes.TrimSpace(l)) == 1:
 			if depth > 0 {
 				depth--
 			}
