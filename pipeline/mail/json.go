@@ -27,6 +27,7 @@ type jsonReader struct {
 
 func newJSONReader(s *stream, f Format, o *Options) *jsonReader {
 	j := &jsonReader{s: s, limits: &o.Limits, columns: newColumnMap(o), line: 1, end: s.off}
+	s.most = int(o.Limits.JSONBytes)
 	s.skipBOM()
 	s.fill(64 << 10)
 	j.wraps = wraps(s.window())

@@ -29,6 +29,7 @@ type mboxReader struct {
 }
 
 func newMboxReader(s *stream, f Format, l *Limits) *mboxReader {
+	s.most = int(l.MessageBytes)
 	return &mboxReader{s: s, limits: l, keepQ: f == FormatMboxo}
 }
 

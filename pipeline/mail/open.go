@@ -315,7 +315,12 @@ func (s *openSource) records(name string, o *Options) error {
 		return &SourceError{Source: name, What: strings.TrimPrefix(err.Error(), name+": ")}
 	}
 	s.info.Compression = how
-	rr, format, err := openStream(newStream(r), innerName(name, how), o, 0, o.Format)
+	in := newStream(r)
+	if !in.fill(1) && in.fault() == nil {
+		s.rr = emptyReader{}
+		return nil
+	}
+	rr, format, err := openStream(in, innerName(name, how), o, 0, o.Format)
 	if err != nil {
 		return err
 	}
@@ -401,9 +406,7 @@ func openStream(s *stream, name string, o *Options, depth int, f Format) (record
 		}
 		return j, f, nil
 	case FormatEML:
-		if len(bytes.TrimSpace(w)) == 0 && s.ended() && depth == 0 && len(w) == 0 {
-			return emptyReader{}, FormatEML, nil
-		}
+		s.most = int(o.Limits.MessageBytes)
 		return &emlReader{s: s, limits: &o.Limits}, f, nil
 	case FormatTar:
 		return newTarReader(s, o, depth), f, nil

@@ -16,6 +16,7 @@ type stream struct {
 	beg, end int
 	off      int64 // of buf[beg]
 	err      error // sticky; io.EOF at the end, anything else is a fault
+	most     int   // the largest record that is worth holding; 0: unknown
 }
 
 func newStream(r io.Reader) *stream { return &stream{r: r} }
@@ -53,7 +54,11 @@ func (s *stream) room(n int) {
 	default:
 		// Doubling keeps the copies of one huge record linear; a buffer sixteen times too large,
 		// left over from such a record, is given back.
-		grown := make([]byte, max(want, 2*used))
+		size := 2 * used
+		if size > 16<<20 && s.most > used {
+			size = s.most + 2*chunk // the last step: doubling once more would hold twice as much
+		}
+		grown := make([]byte, max(want, size))
 		copy(grown, s.buf[s.beg:s.end])
 		s.buf = grown
 	}
