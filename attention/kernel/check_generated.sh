@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/_gen"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-for set in avx512 avx2; do
+for set in avx512 avx2 vnni; do
 	go run . -set "$set" -out "$out/${set}_amd64.s" -stubs "$out/${set}_amd64.go" -pkg kernel
 	for file in "${set}_amd64.s" "${set}_amd64.go"; do
 		# the command line is no news to anybody who reads the file

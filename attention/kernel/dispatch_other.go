@@ -39,3 +39,9 @@ func (v *variant) axpy(dst []float32, factor float32, x []float32) { axpyGeneric
 func (v *variant) dot(x, y []float32) float32 { return dotGeneric(x, y) }
 
 func (v *variant) peak(n int) float64 { return peakGeneric(n) }
+
+func (v *variant) panelInt8(c []float32, ldc, columns int, q []uint8, scales []float32, rows, deep int, b []int8, width int, start []int32, scale, bias []float32) {
+	panelInt8Generic(c, ldc, columns, q, scales, rows, deep, b, width, start, scale, bias)
+}
+
+func (v *variant) quantize(q []uint8, x []float32) (scale float32) { return quantizeGeneric(q, x) }

@@ -106,15 +106,35 @@ func (b *Packed) Variant() string { return b.v.name }
 // Bytes is the memory of the matrix.
 func (b *Packed) Bytes() int64 { return int64(len(b.data)+len(b.bias)) * 4 }
 
-// panelAt is the panel that starts at column j. Four vectors at the end are cut in two and two, not in
-// three and one: a tile of one vector cannot keep the processor busy.
+// panelAt is the panel that starts at column j.
 func (b *Packed) panelAt(j int) (panel []float32, width int) {
-	vectors := (b.N - j + b.v.lanes - 1) / b.v.lanes
-	if vectors == b.v.vectors+1 {
+	width = b.v.panelWidth(b.N - j)
+	return b.data[j*b.K:][:width*b.K], width
+}
+
+// panelWidth is the width of the next panel when that many columns are left. One vector more than fits
+// is cut in two halves, not in three and one: a tile of one vector cannot keep the processor busy.
+func (v *variant) panelWidth(left int) int {
+	vectors := (left + v.lanes - 1) / v.lanes
+	if vectors == v.vectors+1 {
 		vectors = (vectors + 1) / 2
 	}
-	width = min(vectors, b.v.vectors) * b.v.lanes
-	return b.data[j*b.K:][:width*b.K], width
+	return min(vectors, v.vectors) * v.lanes
+}
+
+// panelStart is the first column of the panel that column j is in, of n columns.
+func (v *variant) panelStart(n, j int) int {
+	start := 0
+	if full := v.lanes * v.vectors; j > full {
+		start = max(0, min(j, n-2*full)) / full * full // all panels but the last two are full
+	}
+	for {
+		width := v.panelWidth(n - start)
+		if j < start+width {
+			return start
+		}
+		start += width
+	}
 }
 
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
@@ -160,16 +180,4 @@ func MatMulPart(c []float32, ldc int, a []float32, lda, rows int, b *Packed, n0,
 func (b *Packed) PanelWidth() int { return b.v.lanes * b.v.vectors }
 
 // PanelStart is the first column of the panel that column j is in.
-func (b *Packed) PanelStart(j int) int {
-	start := 0
-	if full := b.PanelWidth(); j > full {
-		start = max(0, min(j, b.N-2*full)) / full * full // all panels but the last two are full
-	}
-	for {
-		_, width := b.panelAt(start)
-		if j < start+width {
-			return start
-		}
-		start += width
-	}
-}
+func (b *Packed) PanelStart(j int) int { return b.v.panelStart(b.N, j) }

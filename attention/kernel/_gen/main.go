@@ -21,6 +21,8 @@ func main() {
 		floats(isa{name: "AVX512", wide: true, rows: 8, vectors: 3})
 	case "avx2":
 		floats(isa{name: "AVX2", rows: 6, vectors: 2})
+	case "vnni":
+		isa{name: "VNNI", wide: true, rows: 8, vectors: 3}.int8s()
 	default:
 		log.Fatalf("-set %q is not an instruction set", *set)
 	}

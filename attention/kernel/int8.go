@@ -1,0 +1,150 @@
+package kernel
+
+import (
+	"math"
+	"unsafe"
+)
+
+// PackedInt8 is the right-hand matrix of a product in 8-bit whole numbers, K x N, with a scale for
+// each column: a quarter of the memory of Packed. Panels are those of Packed, but four rows stand
+// together: panel[p/4][column][p%4]. Rows up to a multiple of four are 0.
+//
+// A product quantizes each row of A by itself as well (see Quantize), sums exactly in whole numbers
+// and scales at the end:
+//
+//	C[i][j] = rowScale[i] columnScale[j] (sum over p of a[i][p] b[p][j]) + bias[j]
+//
+// so a row has the same bits whatever stands beside it.
+type PackedInt8 struct {
+	K, N  int
+	data  []int8
+	start []int32   // -128 times the column's sum: what the bytes around 128 add too much
+	scale []float32 // of columns
+	bias  []float32
+	v     *variant
+}
+
+// PackInt8 quantizes a linear layer: weight is N x K, bias has N entries or is nil. Each output's
+// weights are scaled so that the largest becomes 127.
+func PackInt8(weight, bias []float32, n, k int) *PackedInt8 {
+	v := active.Load()
+	padded, deep := roundUp(n, v.lanes), roundUp(k, 4)
+	b := &PackedInt8{K: k, N: n, v: v,
+		data:  newBytes(padded * deep),
+		start: make([]int32, padded), scale: make([]float32, padded), bias: make([]float32, padded),
+	}
+	copy(b.bias, bias)
+	for j := 0; j < n && k > 0; {
+		panel, width := b.panelAt(j)
+		for c := 0; c < min(width, n-j); c++ {
+			b.setColumn(panel[4*c:], 4*width, j+c, weight[(j+c)*k:][:k])
+		}
+		j += width
+	}
+	return b
+}
+
+// newBytes is memory for a matrix, on large pages when it is large.
+func newBytes(n int) []int8 {
+	words := NewArena((n + 3) / 4).free
+	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))[:n]
+}
+
+// setColumn quantizes the weights of output j; ld is the distance of two groups of four.
+func (b *PackedInt8) setColumn(panel []int8, ld, j int, weights []float32) {
+	most := 0.0
+	for _, w := range weights {
+		most = max(most, math.Abs(float64(w)))
+	}
+	scale := float32(most / 127)
+	if most == 0 {
+		scale = 1
+	}
+	sum := int32(0)
+	for p, w := range weights {
+		q := int8(math.RoundToEven(float64(w / scale)))
+		sum += int32(q)
+		panel[p/4*ld+p%4] = q
+	}
+	b.start[j], b.scale[j] = -128*sum, scale
+}
+
+// panelAt is the panel that starts at column j.
+func (b *PackedInt8) panelAt(j int) (panel []int8, width int) {
+	width = b.v.panelWidth(b.N - j)
+	deep := roundUp(b.K, 4)
+	return b.data[j*deep:][:width*deep], width
+}
+
+// PanelStart is the first column of the panel that column j is in.
+func (b *PackedInt8) PanelStart(j int) int { return b.v.panelStart(b.N, j) }
+
+// Bytes is the memory of the matrix.
+func (b *PackedInt8) Bytes() int64 {
+	return int64(len(b.data)) + 4*int64(len(b.start)+len(b.scale)+len(b.bias))
+}
+
+// QuantizedLen is the bytes of a quantized row of k numbers.
+func QuantizedLen(k int) int { return roundUp(k, 4) }
+
+// Quantize turns rows of k numbers, lda apart, into bytes: q = 128 + round(x / scale) with the row's
+// largest |x| / 127 as scale. Rows of q are QuantizedLen(k) long. A row with NaN or Inf gets NaN or
+// Inf as its scale, so it stays visible in the product.
+func Quantize(q []uint8, scales []float32, a []float32, lda, rows, k int) {
+	v, ld := active.Load(), QuantizedLen(k)
+	for i := range rows {
+		row := q[i*ld:][:ld]
+		for p := k; p < ld; p++ {
+			row[p] = 0 // meets weights that are 0
+		}
+		scales[i] = v.quantize(row[:k], a[i*lda:][:k])
+	}
+}
+
+// MatMulInt8 computes columns n0 to n1 of C = A B + bias for rows rows that Quantize made. n0 must be
+// a PanelStart; column n0 of B gives column 0 of C.
+func MatMulInt8(c []float32, ldc int, q []uint8, scales []float32, rows int, b *PackedInt8, n0, n1 int) {
+	if rows <= 0 || n1 <= n0 {
+		return
+	}
+	deep := roundUp(b.K, 4)
+	_, _, _ = c[(rows-1)*ldc+n1-n0-1], q[:rows*deep], scales[rows-1]
+	step := rowBlock(deep / 4)
+	for r := 0; r < rows; r += step {
+		block := min(step, rows-r)
+		for j := n0; j < n1; {
+			panel, width := b.panelAt(j)
+			b.v.panelInt8(c[r*ldc+j-n0:], ldc, min(width, n1-j), q[r*deep:], scales[r:], block, deep,
+				panel, width, b.start[j:], b.scale[j:], b.bias[j:])
+			j += width
+		}
+	}
+}
+
+func panelInt8Generic(c []float32, ldc, columns int, q []uint8, scales []float32, rows, deep int, b []int8, width int, start []int32, scale, bias []float32) {
+	for i := range rows {
+		row := q[i*deep:][:deep]
+		for j := range columns {
+			sum := start[j]
+			for p := 0; p < deep; p += 4 {
+				x, w := row[p:][:4], b[p*width+4*j:][:4]
+				sum += int32(x[0])*int32(w[0]) + int32(x[1])*int32(w[1]) + int32(x[2])*int32(w[2]) + int32(x[3])*int32(w[3])
+			}
+			// one rounding for the last product and sum, as the assembly has
+			scaled := float64(float32(sum)*scale[j]) * float64(scales[i])
+			c[i*ldc+j] = float32(scaled + float64(bias[j]))
+		}
+	}
+}
+
+func quantizeGeneric(q []uint8, x []float32) (scale float32) {
+	most := math.Float32bits(1e-30) // so that a row of zeros has a scale
+	for _, v := range x {
+		most = max(most, math.Float32bits(v)&0x7FFFFFFF) // bits order like the numbers, NaN above Inf
+	}
+	inverse := 127 / math.Float32frombits(most)
+	for i, v := range x {
+		q[i] = uint8(128 + int32(math.RoundToEven(float64(v*inverse))))
+	}
+	return math.Float32frombits(most) / 127
+}
