@@ -25,6 +25,16 @@ func randomEncoder(tb testing.TB, s shape) *Encoder {
 	return m
 }
 
+func randomEncoderInt8(tb testing.TB, s shape) *Encoder {
+	tb.Helper()
+	cfg, p := randomParams(s, 5000, 7)
+	m, err := NewEncoderInt8(cfg, p)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
 func randomParams(s shape, vocabulary, labels int) (Config, *EncoderParams) {
 	r := rand.New(rand.NewPCG(1, 2))
 	numbers := func(n int, spread float32) []float32 {
@@ -86,6 +96,14 @@ func BenchmarkMiniLM(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/tokens=%d", variant, tokens), func(b *testing.B) { timeModel(b, m, tokens) })
 		}
 		restore()
+	}
+}
+
+// BenchmarkMiniLMInt8 is BenchmarkMiniLM with 8-bit weights; its GFLOPS count the same operations.
+func BenchmarkMiniLMInt8(b *testing.B) {
+	m := randomEncoderInt8(b, miniLM)
+	for _, tokens := range []int{32, 128, 256, 512} {
+		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) { timeModel(b, m, tokens) })
 	}
 }
 

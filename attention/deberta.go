@@ -277,7 +277,7 @@ func (m *DeBERTa) forward(dst []float32, in Input, ws *Workspace, trace *Trace) 
 		if i == len(m.encoder.layers)-1 && trace == nil {
 			rows = 1
 		}
-		kernel.MatMul(qkv, 3*c, x, c, t, l.qkv)
+		l.qkv.product(qkv, 3*c, x, c, t, ws)
 		m.attend(context, qkv, rows, i, in.Mask, ws, trace.layer(m.encoder.cfg.Heads, t))
 		m.encoder.feedForward(x, context, rows, l, ws)
 		trace.hidden(x)

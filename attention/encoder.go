@@ -46,6 +46,7 @@ type Encoder struct {
 	embedNorm               Norm
 	layers                  []encoderLayer
 	pool, classify          *kernel.Packed
+	int8                    bool
 	poolActivation          func([]float32)
 	activation              func([]float32)
 	keyBack                 *kernel.Packed // the last layer's key projection, turned round; see lastAttention
@@ -54,10 +55,10 @@ type Encoder struct {
 
 // encoderLayer has its matrices packed, the three projections side by side in one.
 type encoderLayer struct {
-	qkv           *kernel.Packed // C x 3C
-	output        *kernel.Packed // C x C
+	qkv           matrix // C x 3C
+	output        matrix // C x C
 	attentionNorm Norm
-	up, down      *kernel.Packed // C x F, F x C
+	up, down      matrix // C x F, F x C
 	outputNorm    Norm
 }
 
@@ -65,8 +66,16 @@ type encoderLayer struct {
 // "xlm-roberta") and checks every shape. It takes the parameters over: each matrix is packed and its
 // field cleared, so that a loader that keeps no other reference never holds two copies of all of
 // them.
-func NewEncoder(cfg Config, p *EncoderParams) (*Encoder, error) {
-	m := &Encoder{cfg: cfg, variant: kernel.Variant()}
+func NewEncoder(cfg Config, p *EncoderParams) (*Encoder, error) { return newEncoder(cfg, p, false) }
+
+// NewEncoderInt8 is NewEncoder with the matrices of the layers in 8-bit whole numbers: a quarter of
+// the memory and more than twice the speed where the processor has VNNI, for logits that differ in the
+// second digit. Norms, softmax, attention and the classifier stay float32. Judge it by the predictions
+// that change on a trained model.
+func NewEncoderInt8(cfg Config, p *EncoderParams) (*Encoder, error) { return newEncoder(cfg, p, true) }
+
+func newEncoder(cfg Config, p *EncoderParams, int8 bool) (*Encoder, error) {
+	m := &Encoder{cfg: cfg, variant: kernel.Variant(), int8: int8}
 	if err := m.family(); err != nil {
 		return nil, err
 	}
@@ -85,13 +94,14 @@ func NewEncoder(cfg Config, p *EncoderParams) (*Encoder, error) {
 	if m.cfg.Positions == 0 || m.cfg.Positions > rows {
 		m.cfg.Positions = rows
 	}
-	arena := kernel.NewArena(p.packedLen(&m.cfg))
+	arena := kernel.NewArena(p.packedLen(&m.cfg, int8))
 	key := &p.Layers[len(p.Layers)-1].Key
 	m.keyBack = arena.PackRows(key.Weight, key.In, key.Out)
 	for i := range p.Layers {
-		m.layers = append(m.layers, packLayer(&p.Layers[i], arena))
+		m.layers = append(m.layers, packLayer(&p.Layers[i], layout{arena, int8}))
 	}
-	m.pool, m.classify = p.Pool.packInto(arena), p.Classify.packInto(arena)
+	float := layout{arena: arena}
+	m.pool, m.classify = float.pack(&p.Pool).float, float.pack(&p.Classify).float
 	return m, nil
 }
 
@@ -111,25 +121,28 @@ func (m *Encoder) family() error {
 	return nil
 }
 
-// packedLen is the memory of all matrices.
-func (p *EncoderParams) packedLen(c *Config) int {
+// packedLen is the memory of all float32 matrices.
+func (p *EncoderParams) packedLen(c *Config, int8 bool) int {
 	layer := kernel.ArenaLen(3*c.Hidden, c.Hidden) + kernel.ArenaLen(c.Hidden, c.Hidden) +
 		kernel.ArenaLen(c.Intermediate, c.Hidden) + kernel.ArenaLen(c.Hidden, c.Intermediate)
+	if int8 {
+		layer = 0
+	}
 	return len(p.Layers)*layer + 2*kernel.ArenaLen(c.Hidden, c.Hidden) + kernel.ArenaLen(len(c.Labels), c.Hidden)
 }
 
 // newEncoderLayer packs a layer by itself.
-func newEncoderLayer(p *LayerParams) encoderLayer { return packLayer(p, &kernel.Arena{}) }
+func newEncoderLayer(p *LayerParams) encoderLayer { return packLayer(p, layout{}) }
 
-// packLayer packs a layer into the model's block of memory.
-func packLayer(p *LayerParams, arena *kernel.Arena) encoderLayer {
+// packLayer packs a layer as the model wants it.
+func packLayer(p *LayerParams, y layout) encoderLayer {
 	qkv := sideBySide(&p.Query, &p.Key, &p.Value)
 	return encoderLayer{
-		qkv:           qkv.packInto(arena),
-		output:        p.Output.packInto(arena),
+		qkv:           y.pack(&qkv),
+		output:        y.pack(&p.Output),
 		attentionNorm: p.AttentionNorm,
-		up:            p.Up.packInto(arena),
-		down:          p.Down.packInto(arena),
+		up:            y.pack(&p.Up),
+		down:          y.pack(&p.Down),
 		outputNorm:    p.OutputNorm,
 	}
 }
@@ -155,13 +168,6 @@ func sideBySide(parts ...*Linear) Linear {
 	return joined
 }
 
-// packInto is pack with the memory of an arena.
-func (l *Linear) packInto(arena *kernel.Arena) *kernel.Packed {
-	packed := arena.Pack(l.Weight, l.Bias, l.Out, l.In)
-	l.Weight = nil
-	return packed
-}
-
 // pack lays the layer out for the kernel and clears the weight.
 func (l *Linear) pack() *kernel.Packed {
 	packed := kernel.Pack(l.Weight, l.Bias, l.Out, l.In)
@@ -178,8 +184,13 @@ func (m *Encoder) Parameters() int64 { return m.parameters }
 // Kernel names the kernel variant that the weights are laid out for.
 func (m *Encoder) Kernel() string { return m.variant }
 
-// Precision is "float32".
-func (m *Encoder) Precision() string { return "float32" }
+// Precision is "float32" or "int8".
+func (m *Encoder) Precision() string {
+	if m.int8 {
+		return "int8"
+	}
+	return "float32"
+}
 
 // NewWorkspace returns scratch memory for one goroutine.
 func (m *Encoder) NewWorkspace() *Workspace { return &Workspace{} }
@@ -229,6 +240,10 @@ func (m *Encoder) forward(dst []float32, in Input, ws *Workspace, trace *Trace) 
 	t, c := len(in.IDs), m.cfg.Hidden
 	ws.floats.reset()
 	ws.floats.reserve(m.workspaceFloats(t))
+	if m.int8 {
+		ws.bytes.reset()
+		ws.bytes.reserve(max(quantizedBytes(t, c), quantizedBytes(m.cfg.Heads, c), quantizedBytes(min(t, feedBlock), m.cfg.Intermediate)))
+	}
 	x := ws.floats.take(t * c)
 	qkv := ws.floats.take(t * 3 * c)
 	context := ws.floats.take(t * c)
@@ -246,7 +261,7 @@ func (m *Encoder) forward(dst []float32, in Input, ws *Workspace, trace *Trace) 
 		if ws.Width > 1 {
 			m.layerShared(x, qkv, context, t, layer, in.Mask, ws, maps)
 		} else {
-			kernel.MatMul(qkv, 3*c, x, c, t, layer.qkv)
+			layer.qkv.product(qkv, 3*c, x, c, t, ws)
 			m.attend(context, qkv, 0, m.cfg.Heads, in.Mask, ws, maps)
 			m.feedForward(x, context, t, layer, ws)
 		}
@@ -269,8 +284,8 @@ func (in Input) unpadded() Input {
 func (m *Encoder) layerShared(x, qkv, context []float32, t int, l *encoderLayer, mask []uint8, ws *Workspace, maps [][]float32) {
 	const tile = 8 // rows
 	c := m.cfg.Hidden
-	ws.share(t, tile, func(from, to int, _ *Workspace) {
-		kernel.MatMul(qkv[from*3*c:], 3*c, x[from*c:], c, to-from, l.qkv)
+	ws.share(t, tile, func(from, to int, ws *Workspace) {
+		l.qkv.product(qkv[from*3*c:], 3*c, x[from*c:], c, to-from, ws)
 	})
 	ws.share(m.cfg.Heads, 1, func(from, to int, ws *Workspace) {
 		m.attend(context, qkv, from, to, mask, ws, maps)
@@ -288,7 +303,7 @@ const feedBlock = 128
 func (m *Encoder) workspaceFloats(t int) int {
 	c := m.cfg.Hidden
 	block := min(t, feedBlock)
-	return 5*t*c + block*(2*c+m.cfg.Intermediate) + max(m.attendFloats(t), m.lastFloats(t)) + 2*c + 16*16
+	return 5*t*c + block*(2*c+m.cfg.Intermediate) + t + max(m.attendFloats(t), m.lastFloats(t)) + 2*c + 16*16
 }
 
 // embed sets x (T x C) to the normed sum of word, position and token-type vectors.
@@ -337,11 +352,11 @@ func (m *Encoder) feedForward(x, context []float32, rows int, l *encoderLayer, w
 	for r := 0; r < rows; r += block {
 		n := min(block, rows-r)
 		in := x[r*c:][:n*c]
-		kernel.MatMul(y, c, context[r*c:], c, n, l.output)
+		l.output.product(y, c, context[r*c:], c, n, ws)
 		residualNorm(y, y, in, n, c, &l.attentionNorm, m.cfg.NormEps)
-		kernel.MatMul(wide, f, y, c, n, l.up)
+		l.up.product(wide, f, y, c, n, ws)
 		m.activation(wide[:n*f])
-		kernel.MatMul(z, c, wide, f, n, l.down)
+		l.down.product(z, c, wide, f, n, ws)
 		residualNorm(in, z, y, n, c, &l.outputNorm, m.cfg.NormEps)
 	}
 }

@@ -2,6 +2,8 @@ package attention
 
 import (
 	"fmt"
+	"math"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,47 +16,49 @@ var small = shape{layers: 3, hidden: 60, heads: 3, wide: 130, positions: 300}
 // A message has the same bits alone, after others, in workspaces of any history, shared by any number
 // of goroutines, and with padding behind it.
 func TestSameBits(t *testing.T) {
-	everyVariant(t, func(t *testing.T) {
-		m := randomEncoder(t, small)
-		lengths := []int{1, 2, 7, 8, 9, 31, 64, 100, 300, 5}
-		want := make([][]float32, len(lengths))
+	everyVariant(t, func(t *testing.T) { sameBits(t, randomEncoder(t, small)) })
+	t.Run("int8", func(t *testing.T) { sameBits(t, randomEncoderInt8(t, small)) })
+}
+
+func sameBits(t *testing.T, m *Encoder) {
+	lengths := []int{1, 2, 7, 8, 9, 31, 64, 100, 300, 5}
+	want := make([][]float32, len(lengths))
+	for i, n := range lengths {
+		want[i] = logits(t, m, message(n), m.NewWorkspace())
+	}
+	for _, width := range []int{1, 2, 3, 16} {
+		ws := m.NewWorkspace()
+		ws.Width = width
 		for i, n := range lengths {
-			want[i] = logits(t, m, message(n), m.NewWorkspace())
-		}
-		for _, width := range []int{1, 2, 3, 16} {
-			ws := m.NewWorkspace()
-			ws.Width = width
-			for i, n := range lengths {
-				if got := logits(t, m, message(n), ws); !slices.Equal(got, want[i]) {
-					t.Errorf("%d tokens on %d goroutines: %v, alone %v", n, width, got, want[i])
-				}
+			if got := logits(t, m, message(n), ws); !slices.Equal(got, want[i]) {
+				t.Errorf("%d tokens on %d goroutines: %v, alone %v", n, width, got, want[i])
 			}
 		}
-		for i, n := range lengths[:8] {
-			padded := message(n)
-			padded.Mask = slices.Repeat([]uint8{1}, n)
-			padded.IDs = append(padded.IDs, make([]int32, 50)...)
-			padded.Mask = append(padded.Mask, make([]uint8, 50)...)
-			if got := logits(t, m, padded, m.NewWorkspace()); !slices.Equal(got, want[i]) {
-				t.Errorf("%d tokens and padding: %v, alone %v", n, got, want[i])
-			}
+	}
+	for i, n := range lengths[:8] {
+		padded := message(n)
+		padded.Mask = slices.Repeat([]uint8{1}, n)
+		padded.IDs = append(padded.IDs, make([]int32, 50)...)
+		padded.Mask = append(padded.Mask, make([]uint8, 50)...)
+		if got := logits(t, m, padded, m.NewWorkspace()); !slices.Equal(got, want[i]) {
+			t.Errorf("%d tokens and padding: %v, alone %v", n, got, want[i])
 		}
-		for _, workers := range []int{2, 16} {
-			var wait sync.WaitGroup
-			for w := range workers {
-				wait.Go(func() {
-					ws := m.NewWorkspace()
-					for i := range lengths {
-						i := (i + w) % len(lengths)
-						if got := logits(t, m, message(lengths[i]), ws); !slices.Equal(got, want[i]) {
-							t.Errorf("%d tokens, one of %d workers: %v, alone %v", lengths[i], workers, got, want[i])
-						}
+	}
+	for _, workers := range []int{2, 16} {
+		var wait sync.WaitGroup
+		for w := range workers {
+			wait.Go(func() {
+				ws := m.NewWorkspace()
+				for i := range lengths {
+					i := (i + w) % len(lengths)
+					if got := logits(t, m, message(lengths[i]), ws); !slices.Equal(got, want[i]) {
+						t.Errorf("%d tokens, one of %d workers: %v, alone %v", lengths[i], workers, got, want[i])
 					}
-				})
-			}
-			wait.Wait()
+				}
+			})
 		}
-	})
+		wait.Wait()
+	}
 }
 
 func logits(t testing.TB, m Model, in Input, ws *Workspace) []float32 {
@@ -66,23 +70,56 @@ func logits(t testing.TB, m Model, in Input, ws *Workspace) []float32 {
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
+	everyVariant(t, func(t *testing.T) { allocatesNothing(t, randomEncoder(t, small)) })
+	t.Run("int8", func(t *testing.T) { allocatesNothing(t, randomEncoderInt8(t, small)) })
+}
+
+func allocatesNothing(t *testing.T, m *Encoder) {
+	ws, dst := m.NewWorkspace(), make([]float32, 7)
+	long, short, padded := message(300), message(17), message(40)
+	padded.Mask = make([]uint8, 40)
+	padded.Mask[0], padded.Mask[20] = 1, 1
+	run := func() {
+		for _, in := range []Input{long, short, padded} {
+			if err := m.Logits(dst, in, ws); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	run()
+	if n := testing.AllocsPerRun(5, run); n != 0 {
+		t.Errorf("%v allocations for three messages", n)
+	}
+}
+
+// 8-bit logits stay near the recorded ones: they spread over several units, and int8 moves them by
+// hundredths.
+func TestInt8StaysNear(t *testing.T) {
+	dir := shared(t, "encoder-oracle", "tiny-bert")
+	var file struct{ Cases []encoderCase }
+	readJSON(t, filepath.Join(dir, "cases.json"), &file)
 	everyVariant(t, func(t *testing.T) {
-		m := randomEncoder(t, small)
-		ws, dst := m.NewWorkspace(), make([]float32, 7)
-		long, short, padded := message(300), message(17), message(40)
-		padded.Mask = make([]uint8, 40)
-		padded.Mask[0], padded.Mask[20] = 1, 1
-		run := func() {
-			for _, in := range []Input{long, short, padded} {
-				if err := m.Logits(dst, in, ws); err != nil {
-					t.Fatal(err)
+		cfg, p := readEncoder(t, dir)
+		m, err := NewEncoderInt8(cfg, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Precision() != "int8" {
+			t.Errorf("precision %q", m.Precision())
+		}
+		worst := 0.0
+		for _, c := range file.Cases {
+			for i, ids := range c.IDs {
+				got := logits(t, m, Input{IDs: ids, Mask: c.Mask[i], TypeIDs: c.Types[i]}, m.NewWorkspace())
+				for j, want := range c.Logits[i*7:][:7] {
+					worst = max(worst, math.Abs(float64(got[j])-want))
 				}
 			}
 		}
-		run()
-		if n := testing.AllocsPerRun(5, run); n != 0 {
-			t.Errorf("%v allocations for three messages", n)
+		if worst > 0.25 {
+			t.Errorf("a logit moved by %.3f", worst)
 		}
+		t.Logf("largest move of a logit: %.3f", worst)
 	})
 }
 

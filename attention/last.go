@@ -22,7 +22,7 @@ func (m *Encoder) lastAttention(context, x []float32, t int, l *encoderLayer, ma
 	defer ws.floats.release(mark)
 
 	q := ws.floats.take(c)
-	kernel.MatMulPart(q, c, x, c, 1, l.qkv, 0, c, 0, c)
+	l.qkv.columns(q, c, x, c, 1, 0, c, ws)
 	asked := ws.floats.take(nh * c) // NH x C: what each head looks for, among the states
 	for h := range nh {
 		kernel.MatMulPart(asked[h*c:], c, q[h*size:], size, 1, m.keyBack, 0, c, h*size, (h+1)*size)
@@ -53,10 +53,10 @@ func (m *Encoder) lastAttention(context, x []float32, t int, l *encoderLayer, ma
 
 	// Each head reads its own channels of the values; the product has all of them for every head, which
 	// is still nothing beside T rows.
-	from := l.qkv.PanelStart(2 * c)
+	from := l.qkv.panelStart(2 * c)
 	wide := 3*c - from
 	values := ws.floats.take(nh * wide)
-	kernel.MatMulPart(values, wide, blend, c, nh, l.qkv, from, 3*c, 0, c)
+	l.qkv.columns(values, wide, blend, c, nh, from, 3*c, ws)
 	for h := range nh {
 		copy(context[h*size:][:size], values[h*wide+2*c-from+h*size:])
 	}

@@ -109,7 +109,7 @@ func bertConfig(f *fields, missing attention.Config) attention.Config {
 func (f *fields) positions(missing int) int { return f.integer("max_position_embeddings", missing, 1) }
 
 // buildEncoder reads the tensors of any of the three families; rows is the length of the position table.
-func buildEncoder(f *fields, cfg attention.Config, n encoderNames, rows int, t Tensors, _ Options) (attention.Model, error) {
+func buildEncoder(f *fields, cfg attention.Config, n encoderNames, rows int, t Tensors, o Options) (attention.Model, error) {
 	cfg.ModelType = f.text("model_type", "")
 	cfg.TrainedCap = f.integer("max_trained_tokens", 0, 0)
 	if cfg.Positions == 0 {
@@ -122,6 +122,9 @@ func buildEncoder(f *fields, cfg attention.Config, n encoderNames, rows int, t T
 	p := readEncoderParams(r, &cfg, n, rows)
 	if r.err != nil {
 		return nil, r.err
+	}
+	if o.Int8 {
+		return attention.NewEncoderInt8(cfg, p)
 	}
 	return attention.NewEncoder(cfg, p)
 }
