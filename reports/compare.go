@@ -50,6 +50,7 @@ type Compare struct {
 	// as one family with Holm's correction; otherwise they are exploratory, with a q.
 	Confirmed bool          `json:"families_tested"`
 	Unit      string        `json:"length_unit"`
+	LengthsOf string        `json:"lengths_of"` // baseline; candidate where the baseline has no tokenizer
 	Lengths   []Contrast    `json:"lengths"`
 	Queues    []QueueChange `json:"queues"`
 	Ways      []WayChange   `json:"ways"`     // label to prediction, by what changed most
@@ -185,7 +186,7 @@ type Flip struct {
 	Label     string `json:"label"`
 	Base      string `json:"baseline"`
 	Cand      string `json:"candidate"`
-	Tokens    int    `json:"tokens"`
+	Length    int    `json:"length"`
 	Change    Number `json:"margin_change"` // of the label's margin, baseline to candidate
 	Subject   string `json:"subject,omitempty"`
 }
@@ -253,10 +254,19 @@ func clip[T any](list []T, n int) []T { return list[:min(len(list), n)] }
 
 // number gives the pairs their queues, buckets and threads.
 func (w *comparison) number() error {
+	w.c.Unit = w.unit()
 	lengths := make([]int, len(w.pairs))
 	var caps []int
 	for i := range w.pairs {
-		lengths[i] = int(w.pairs[i].base.TokensTotal)
+		p := &w.pairs[i]
+		p.length = int(p.base.TokensTotal)
+		switch {
+		case w.c.Unit == unitCharacters:
+			p.length = int(p.base.TextChars)
+		case w.c.LengthsOf == sideCandidate:
+			p.length = int(p.cand.TokensTotal)
+		}
+		lengths[i] = p.length
 		for _, r := range []*result.Row{w.pairs[i].base.Row, w.pairs[i].cand.Row} {
 			if n := int(r.Cap); n > 0 && !slices.Contains(caps, n) {
 				caps = append(caps, n)
@@ -269,7 +279,9 @@ func (w *comparison) number() error {
 	}
 	w.buckets = buckets
 	w.queues = cohort.NewQueues(append(slices.Clone(w.base.folders), w.cand.folders...)...)
-	w.c.Unit = "tokens"
+	if n := w.queues.Len(); n > mostQueues {
+		return fmt.Errorf("%s queues among routers and labels, at most %s can be compared: are the labels queues?", count(n), count(mostQueues))
+	}
 	numberPairs(w.pairs, w.queues, w.buckets, w.o.Costs)
 	for _, p := range w.pairs {
 		if p.label >= 0 {
@@ -278,6 +290,31 @@ func (w *comparison) number() error {
 	}
 	w.c.Sets.Labelled = len(w.judged)
 	return nil
+}
+
+// Units of length, and the sides of a comparison.
+const (
+	unitTokens     = "tokens"
+	unitCharacters = "characters"
+	sideBaseline   = "baseline"
+	sideCandidate  = "candidate"
+)
+
+// unit decides what lengths are: the baseline's tokens; where it was evaluated as routed, without a
+// tokenizer, the candidate's; without either, characters.
+func (w *comparison) unit() string {
+	routed := func(s *runSide) bool {
+		return slices.ContainsFunc(s.folders, func(f *result.Folder) bool { return f.Run.Model.Family == asRouted })
+	}
+	w.c.LengthsOf = sideBaseline
+	switch {
+	case !routed(w.base):
+		return unitTokens
+	case !routed(w.cand):
+		w.c.LengthsOf = sideCandidate
+		return unitTokens
+	}
+	return unitCharacters
 }
 
 // resampling is the options of everything drawn at random.
@@ -427,12 +464,12 @@ func (w *comparison) control() {
 // price divides what one run costs more by the misroutes it saves.
 func (w *comparison) price() {
 	extra := w.c.Candidate.FLOPs - w.c.Baseline.FLOPs
-	if extra == 0 {
+	if extra == 0 || w.c.Candidate.FLOPs == 0 || w.c.Baseline.FLOPs == 0 { // nobody knows what a deployed router costs
 		return
 	}
-	sign, dearer := 1, "candidate"
+	sign, dearer := 1, sideCandidate
 	if extra < 0 {
-		sign, dearer = -1, "baseline"
+		sign, dearer = -1, sideBaseline
 	}
 	index := map[int32]int{}
 	var saved []int
@@ -555,7 +592,7 @@ func (w *comparison) flips() {
 		}
 		flip := Flip{
 			MessageID: p.key.id, Source: p.base.Source, RecordNo: p.base.RecordNo, Label: p.base.Label,
-			Base: p.base.Prediction, Cand: p.cand.Prediction, Tokens: int(p.base.TokensTotal), Change: Number(p.change()),
+			Base: p.base.Prediction, Cand: p.cand.Prediction, Length: p.length, Change: Number(p.change()),
 		}
 		if w.o.WithText {
 			flip.Subject = cmp.Or(p.base.Subject, p.cand.Subject)

@@ -110,7 +110,7 @@ type pairedMessage struct {
 	base, cand       scoredRow
 	label, to, from  int // queues by number: label, candidate's prediction, baseline's; label -1: unlabelled
 	cluster          int32
-	bucket           int
+	length, bucket   int
 	baseMargin       float64 // logit of the label minus the best other one; of the prediction without a label
 	candMargin       float64
 	baseCost, toCost float64 // with costs: of the misroute in each run
@@ -207,7 +207,7 @@ func numberPairs(pairs []pairedMessage, queues *cohort.Queues, buckets cohort.Bu
 		// The thread comes from the mail and is the same in both runs; should two treatments of
 		// the body have given two keys, the choice must not depend on which run is the baseline.
 		p.cluster = clusters.Of(min(cmp.Or(p.base.ThreadKey, p.cand.ThreadKey), cmp.Or(p.cand.ThreadKey, p.base.ThreadKey)))
-		p.bucket = buckets.Of(int(p.base.TokensTotal))
+		p.bucket = buckets.Of(p.length)
 		p.baseMargin, p.candMargin = flipMargin(p.base.Row), flipMargin(p.cand.Row)
 		if p.label >= 0 {
 			p.baseCost = costs.Of(p.base.Label, p.base.Prediction)

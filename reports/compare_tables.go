@@ -283,7 +283,7 @@ func (c *Compare) waysNote(most int) []string {
 func (c *Compare) flipTable(caption string, list []Flip) *table.Table {
 	t := &table.Table{Caption: caption, Columns: []table.Column{
 		{Head: "message", Max: 36}, {Head: "belongs to", Max: 20}, {Head: "baseline", Max: 20}, {Head: "candidate", Max: 20},
-		{Head: "tokens", Align: table.Right}, {Head: "margin", Align: table.Right},
+		{Head: c.Unit, Align: table.Right}, {Head: "margin", Align: table.Right},
 	}}
 	text := c.options.WithText
 	if text {
@@ -302,7 +302,7 @@ func (c *Compare) flipTable(caption string, list []Flip) *table.Table {
 		if f.Change > 0 {
 			change = "+" + change
 		}
-		cells := []table.Cell{cell(id), cell(label), cell(f.Base), cell(f.Cand), cell(count(f.Tokens)), cell(change)}
+		cells := []table.Cell{cell(id), cell(label), cell(f.Base), cell(f.Cand), cell(count(f.Length)), cell(change)}
 		if text {
 			cells = append(cells, cell(f.Subject))
 		}
@@ -342,9 +342,9 @@ func (c *Compare) sideTable() *table.Table {
 	t.Add("messages cut", count(a.Cut), count(b.Cut), signed(b.Cut-a.Cut))
 	t.Add("tokens read a message", decimals(a.MeanKept, 1), decimals(b.MeanKept, 1), relative(float64(a.MeanKept), float64(b.MeanKept)))
 	if a.Cells+b.Cells > 0 { // a router without attention has none
-		t.Add("score-grid cells", magnitude(float64(a.Cells)), magnitude(float64(b.Cells)), relative(float64(a.Cells), float64(b.Cells)))
+		t.Add("score-grid cells", known(a.Cells), known(b.Cells), relative(float64(a.Cells), float64(b.Cells)))
 	}
-	t.Add("FLOPs", magnitude(float64(a.FLOPs)), magnitude(float64(b.FLOPs)), relative(float64(a.FLOPs), float64(b.FLOPs)))
+	t.Add("FLOPs", known(a.FLOPs), known(b.FLOPs), relative(float64(a.FLOPs), float64(b.FLOPs)))
 	if a.Millis.Defined() || b.Millis.Defined() {
 		t.Add("ms a message, measured", decimals(a.Millis, 2), decimals(b.Millis, 2), relative(float64(a.Millis), float64(b.Millis)))
 	}
@@ -411,9 +411,17 @@ func signedDecimals(x float64, places int) string {
 	return s
 }
 
+// known prints a cost, or "-" where there is none: a deployed router does not tell.
+func known(cost int64) string {
+	if cost == 0 {
+		return "-"
+	}
+	return magnitude(float64(cost))
+}
+
 // relative prints a change in per cent of the first value.
 func relative(from, to float64) string {
-	if !(from > 0) || !(to >= 0) { // undefined values compare false
+	if !(from > 0) || !(to > 0) { // undefined values compare false
 		return "-"
 	}
 	return points(Number(to/from-1)) + " %"

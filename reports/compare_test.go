@@ -397,6 +397,59 @@ func TestCompareControlAndPrice(t *testing.T) {
 	}
 }
 
+// The deployed router's own decisions against a model: lengths are the model's, and nobody knows
+// what the deployed router costs.
+func TestCompareWithADeployedRouter(t *testing.T) {
+	f := crumb(1, 300)
+	routed := another(f)
+	routed.Run.Model = result.ModelFacts{Name: "as routed", Family: asRouted}
+	for i := range routed.Rows {
+		r := &routed.Rows[i]
+		r.Routed, r.Scores, r.Score, r.Margin = r.Prediction, nil, 0, 0
+		r.TokensTotal, r.TokensKept, r.Cap, r.Cells, r.FLOPs, r.Windows = 0, 0, 0, 0, 0, 0
+	}
+	c := compared(t, routed, f, CompareOptions{})
+	if c.Unit != unitTokens || c.LengthsOf != sideCandidate || c.Lengths[0].Base.N == 300 || c.Price != nil || c.Baseline.ECE.Defined() {
+		t.Errorf("%s of the %s, price %v", c.Unit, c.LengthsOf, c.Price)
+	}
+	drawn(t, c)
+	if c := compared(t, routed, routed, CompareOptions{}); c.Unit != unitCharacters || c.Verdict() != stats.Pass {
+		t.Errorf("%s, %v", c.Unit, c.Verdict())
+	}
+}
+
+func TestCompareRefusesLabelsThatAreNoQueues(t *testing.T) {
+	f := crumb(1, mostQueues+10)
+	for i := range f.Rows {
+		f.Rows[i].Label = fmt.Sprint("ticket ", i)
+	}
+	if _, err := NewCompare([]*result.Folder{f}, []*result.Folder{f}, CompareOptions{}); err == nil || !strings.Contains(err.Error(), "are the labels queues") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := NewTrend([]*result.Folder{f}, Options{}); err == nil || !strings.Contains(err.Error(), "are the labels queues") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// 200,000 messages and 200 queues leave a page of less than two megabytes.
+func TestCompareSize(t *testing.T) {
+	if os.Getenv("MISROUTE_LONG") != "1" {
+		t.Skip("200,000 rows are compared under MISROUTE_LONG=1")
+	}
+	f := crumb(1, 200_000)
+	for i := range f.Rows {
+		f.Rows[i].Label += fmt.Sprint(i % 33)
+	}
+	var page bytes.Buffer
+	if err := compared(t, f, worse(f, 3), CompareOptions{Workers: 2}).HTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	if page.Len() > 2<<20 {
+		t.Errorf("%d bytes", page.Len())
+	}
+	t.Logf("%d bytes", page.Len())
+}
+
 func TestCompareThreshold(t *testing.T) {
 	f := crumb(1, 200)
 	c := compared(t, f, worse(f, 10), CompareOptions{Options: Options{Threshold: .7}})

@@ -52,8 +52,8 @@ func (w *comparison) warn() {
 			add("the candidate mixes %s", m)
 		}
 	}
-	if tokenizers {
-		add("the runs count tokens differently: lengths are the baseline's")
+	if tokenizers && c.Unit == unitTokens {
+		add("the runs count tokens differently: lengths are the %s's", c.LengthsOf)
 	}
 	if weeksDiffer {
 		add("some messages are dated to another week in the candidate: weeks are the baseline's")

@@ -130,14 +130,22 @@ func NewTrend(runs []*result.Folder, o Options) (*Trend, error) {
 	}
 	o = o.defaults()
 	t := &Trend{
-		Schema: SchemaVersion, Report: "trend", options: o, Unit: "tokens", Centre: undefined, Effect: undefined,
+		Schema: SchemaVersion, Report: "trend", options: o, Unit: unitTokens, Centre: undefined, Effect: undefined,
 		FirstSeen: []FirstSeen{}, Warnings: []string{}, Tests: []Test{}, Seeds: map[string]uint64{},
+	}
+	for _, f := range runs {
+		if f.Run.Model.Family == asRouted { // no tokenizer
+			t.Unit = unitCharacters
+		}
 	}
 	t.sortIntoWeeks(runs)
 	if len(t.Weeks) == 0 {
 		return nil, errors.New("no scored message in any of the runs")
 	}
 	queues := cohort.NewQueues(runs...)
+	if n := queues.Len(); n > mostQueues {
+		return nil, fmt.Errorf("%s queues among routers and labels, at most %s can be followed: are the labels queues?", count(n), count(mostQueues))
+	}
 	buckets, err := t.buckets()
 	if err != nil {
 		return nil, err
@@ -238,12 +246,20 @@ func (t *Trend) mix(w *Week, runs []*result.Folder) {
 	w.Mixed = mixing.Mixed()
 }
 
+// length of a message in the unit of the report.
+func (t *Trend) length(r *result.Row) int {
+	if t.Unit == unitCharacters {
+		return int(r.TextChars)
+	}
+	return int(r.TokensTotal)
+}
+
 // buckets are the length buckets of all weeks, with edges at every cap that was used.
 func (t *Trend) buckets() (cohort.Buckets, error) {
 	var lengths, caps []int
 	for i := range t.Weeks {
 		for _, r := range t.Weeks[i].rows {
-			lengths = append(lengths, int(r.TokensTotal))
+			lengths = append(lengths, t.length(r))
 			if n := int(r.Cap); n > 0 && !slices.Contains(caps, n) {
 				caps = append(caps, n)
 			}
@@ -275,9 +291,9 @@ func (t *Trend) count(buckets cohort.Buckets) {
 		w.Lengths = make([]GroupCount, buckets.Len())
 		lengths := make([]int, 0, len(w.rows))
 		for _, r := range w.rows {
-			b := &w.Lengths[buckets.Of(int(r.TokensTotal))]
+			b := &w.Lengths[buckets.Of(t.length(r))]
 			b.Scored++
-			lengths = append(lengths, int(r.TokensTotal))
+			lengths = append(lengths, t.length(r))
 			if r.Cut() {
 				w.Cut++
 			}
