@@ -41,13 +41,13 @@ func (c *composer) writeBody(want int) {
 			c.say(c.any("closing"), true)
 		}
 	}
-	c.wordAt = countWords(c.body[:c.decisive.at])
+	end := len(c.body)
 	c.signOff(voiced)
-	c.words = countWords(c.body)
+	c.words = c.written + countWords(c.body[end:])
 }
 
 // place splits the words that are left over between before and after the decisive
-// sentence. Long messages say what they want early more often; one in six does not.
+// sentence. Long messages say what they want early more often, one in five late.
 func (c *composer) place(want int) (before, after int) {
 	filler := max(want-22, 0)
 	if want < 14 {
@@ -55,7 +55,7 @@ func (c *composer) place(want int) (before, after int) {
 	}
 	early, middle := .36, .34
 	if c.isLong {
-		early, middle = .64, .20
+		early, middle = .58, .20
 	}
 	var share float64
 	switch x := c.unit(); {
@@ -101,14 +101,24 @@ func (c *composer) hints(want int) int {
 	return 0
 }
 
-func (c *composer) hint() template {
-	switch c.confounder {
-	case eggless, nutFree:
-		return c.any("with/" + confounderNames[c.confounder])
-	case history:
-		return c.remark("history")
+// hint returns a remark of the confounder's kind, another one than the last.
+func (c *composer) hint() *line {
+	var l *line
+	for range 4 {
+		switch c.confounder {
+		case eggless, nutFree:
+			l = c.anyLine("with/" + confounderNames[c.confounder])
+		case history:
+			l = c.remark("history")
+		default:
+			l = c.remark("passing")
+		}
+		if l != c.lastHint {
+			break
+		}
 	}
-	return c.remark("passing")
+	c.lastHint = l
+	return l
 }
 
 func (c *composer) opening() {
@@ -125,7 +135,7 @@ func (c *composer) ramble(until, hints int) {
 	for {
 		words := c.written
 		if hints > 0 && (words >= until-12 || c.chance(.3)) {
-			c.say(c.hint(), false)
+			c.say(c.hint().template, false)
 			hints--
 			continue
 		}
@@ -204,7 +214,7 @@ func (c *composer) say(t template, closing bool) {
 
 // add puts the rendered sentence into the body and returns where it stands.
 func (c *composer) add(closing bool) span {
-	c.sentence = tidy(c.sentence)
+	c.sentence = c.tidy(c.sentence)
 	switch {
 	case len(c.body) == 0 || c.body[len(c.body)-1] == '\n':
 	case c.newBlock || closing && c.chance(.5):
@@ -215,7 +225,7 @@ func (c *composer) add(closing bool) span {
 	c.newBlock = false
 	at := len(c.body)
 	c.voiceSentence()
-	c.written += countWords(c.body[at:])
+	c.written += 1 + bytes.Count(c.body[at:], []byte{' '}) // tidy left single spaces
 	return span{at, len(c.body) - at}
 }
 
@@ -224,6 +234,7 @@ func (c *composer) writeDecisive() {
 	if c.voice == angry && c.chance(.1) {
 		c.sentence = bytes.ToUpper(c.sentence)
 	}
+	c.wordAt = c.written
 	c.decisive = c.add(false)
 }
 
@@ -280,7 +291,7 @@ func (c *composer) writeSubject() {
 	default:
 		c.subject = c.render(c.subject, c.any("subject"))
 	}
-	c.subject = tidy(c.subject)
+	c.subject = c.tidy(c.subject)
 	if c.voice != phone {
 		c.subject = upperFirst(c.subject)
 	}
@@ -294,7 +305,7 @@ func (c *composer) writeQuote() {
 	c.quote = append(c.quote, ",\n\n"...)
 	at := len(c.quote)
 	c.quote = c.render(c.quote, c.any("shop"))
-	c.quote = append(c.quote[:at], tidy(c.quote[at:])...)
+	c.quote = append(c.quote[:at], c.tidy(c.quote[at:])...)
 	for n := c.below(3); n > 0; n-- {
 		c.quote = append(c.quote, ' ')
 		c.quote = c.render(c.quote, c.any("shop more"))
@@ -302,19 +313,29 @@ func (c *composer) writeQuote() {
 	c.quote = append(c.quote, "\n\nCrumb, the cake shop"...)
 }
 
-// tidy closes the gaps that empty choices leave and trims, in place.
-func tidy(b []byte) []byte {
-	out := b[:0]
-	for _, x := range b {
+// tidy closes the gaps that empty choices leave, trims, and makes "a" before a vowel
+// "an".
+func (c *composer) tidy(b []byte) []byte {
+	out := c.tidied[:0]
+	for i, x := range b {
 		if x == ' ' && (len(out) == 0 || out[len(out)-1] == ' ') {
 			continue
 		}
 		if (x == ',' || x == '.' || x == '?' || x == '!' || x == ';' || x == ':') && len(out) > 0 && out[len(out)-1] == ' ' {
 			out = out[:len(out)-1]
 		}
+		if (x == 'a' || x == 'e' || x == 'i' || x == 'o') && endsInArticle(out) && !bytes.HasPrefix(b[i:], []byte("one")) {
+			out = append(out[:len(out)-1], 'n', ' ')
+		}
 		out = append(out, x)
 	}
-	return bytes.TrimRight(out, " ")
+	c.tidied = out
+	return append(b[:0], bytes.TrimRight(out, " ")...)
+}
+
+func endsInArticle(b []byte) bool {
+	n := len(b)
+	return n >= 2 && b[n-1] == ' ' && b[n-2] == 'a' && (n == 2 || b[n-3] == ' ')
 }
 
 // upperFirst makes the first letter a capital one.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"time"
 )
 
@@ -58,6 +57,8 @@ type composer struct {
 	x, y      []byte
 	core      []byte
 	sentence  []byte
+	tidied    []byte
+	lastHint  *line  // so that no remark is made twice in a row
 	told      []bool // stories already begun in this message
 	story     *section
 	storyLine int
@@ -81,7 +82,7 @@ func (c *composer) compose(w isoWeek, n int, p pool, weights []float64, ck *cloc
 		c.bound[i] = c.bound[i][:0]
 	}
 	clear(c.told)
-	c.story, c.newBlock, c.written, c.given = nil, true, 0, 0
+	c.story, c.lastHint, c.newBlock, c.written, c.given = nil, nil, true, 0, 0
 	l := &c.letter
 	l.week, l.number, l.pool = w, n, p
 	l.sent = ck.moment(n, c.unit())
@@ -247,14 +248,11 @@ func (c *composer) any(name string) template {
 
 func (c *composer) anyLine(name string) *line {
 	s := c.grammar.sections[name]
-	if s == nil {
-		panic("crumb: no wording section " + name) // the tests draw every section
-	}
 	of := s.pools[c.pool]
 	return &s.lines[of[c.below(len(of))]]
 }
 
-// render appends a template's text. "a" becomes "an" before a vowel.
+// render appends a template's text.
 func (c *composer) render(dst []byte, t template) []byte {
 	for i := range t {
 		n := &t[i]
@@ -271,16 +269,10 @@ func (c *composer) render(dst []byte, t template) []byte {
 				of := n.section.pools[c.pool]
 				*b = c.render(*b, n.section.lines[of[c.below(len(of))]].template)
 			}
-			dst = appendNoun(dst, *b)
+			dst = append(dst, *b...)
 		case freshSlot:
 			of := n.section.pools[c.pool]
-			at := len(dst)
 			dst = c.render(dst, n.section.lines[of[c.below(len(of))]].template)
-			if noun := dst[at:]; needsAn(dst[:at], noun) {
-				dst = append(dst, 0)
-				copy(dst[at+1:], dst[at:])
-				dst[at-1], dst[at] = 'n', ' '
-			}
 		case argX:
 			dst = append(dst, c.x...)
 		case argY:
@@ -290,18 +282,6 @@ func (c *composer) render(dst []byte, t template) []byte {
 		}
 	}
 	return dst
-}
-
-func needsAn(before, noun []byte) bool {
-	return (bytes.HasSuffix(before, []byte(" a ")) || string(before) == "a ") &&
-		len(noun) > 0 && bytes.IndexByte([]byte("aeioAEIO"), noun[0]) >= 0
-}
-
-func appendNoun(dst, noun []byte) []byte {
-	if needsAn(dst, noun) {
-		dst = append(dst[:len(dst)-1], 'n', ' ')
-	}
-	return append(dst, noun...)
 }
 
 // decisiveSentence renders the sentence that alone says the queue.
@@ -348,10 +328,10 @@ func (c *composer) otherQueue() int {
 }
 
 // remark returns a line of the section that does not suggest the message's own queue.
-func (c *composer) remark(name string) template {
+func (c *composer) remark(name string) *line {
 	for {
 		if l := c.anyLine(name); l.suggests != queueNames[c.queue] {
-			return l.template
+			return l
 		}
 	}
 }

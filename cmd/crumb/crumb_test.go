@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime/quotedprintable"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -415,5 +416,25 @@ func TestFiles(t *testing.T) {
 	o.out = filepath.Join(dir, "absent", "x.mbox")
 	if err := run(context.Background(), o, io.Discard); err == nil || !strings.Contains(err.Error(), "absent") {
 		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// Quoted-printable read back by the standard library, on the lines that are hard.
+func TestQuotedPrintable(t *testing.T) {
+	for _, text := range []string{
+		"", "\n", " ", " \n \n", "a =b\n", strings.Repeat("x", 75), strings.Repeat("x", 76) + "\n",
+		strings.Repeat("x", 74) + " ", strings.Repeat("x", 73) + "é", strings.Repeat("é ", 80) + "\nend ",
+		strings.Repeat("=", 30), "From here\n.\n--\n",
+	} {
+		encoded := appendQuotedPrintable(nil, []byte(text))
+		for line := range strings.Lines(string(encoded)) {
+			if n := len(strings.TrimRight(line, "\n")); n > 76 {
+				t.Errorf("%q: a line of %d", text, n)
+			}
+		}
+		got, err := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(encoded)))
+		if err != nil || string(got) != text {
+			t.Errorf("%q came back as %q (%v)", text, got, err)
+		}
 	}
 }

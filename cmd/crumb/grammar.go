@@ -59,9 +59,8 @@ type section struct {
 
 type line struct {
 	template
-	suggests  string // the queue a passing remark wrongly suggests, else empty
-	usesCake  bool
-	isPrivate bool // belongs to one pool
+	suggests string // the queue a passing remark wrongly suggests, else empty
+	usesCake bool
 }
 
 // grammar is the whole wording, by section name.
@@ -119,7 +118,7 @@ func loadGrammar() (*grammar, error) {
 			return nil, err
 		}
 	}
-	return g, nil
+	return g, g.check()
 }
 
 // open starts the section a header such as "[ask split]" names.
@@ -220,6 +219,28 @@ func (g *grammar) parse(text string) (template, string, error) {
 	return t, "", nil
 }
 
+// check makes sure that every section is there that composing asks for by name.
+func (g *grammar) check() error {
+	names := []string{
+		"ask", "say", "not-this", "about-this", "swap", "it", "passing", "history",
+		"thing/cake", "thing/delivery", "cake", "cake/eggless", "cake/nut-free", "with/eggless", "with/nut-free",
+		"detail", "opening", "closing", "signature", "phone signature", "given name", "family name",
+		"subject", "subject/phone", "subject/angry", "topic-subject", "shop", "shop more",
+	}
+	for _, v := range voiceNames {
+		names = append(names, "hello/"+v, "bye/"+v)
+	}
+	for _, q := range queueNames {
+		names = append(names, "do/"+q, "say/"+q, "more/"+q, "topic/"+q, "wish/"+q)
+	}
+	for _, name := range names {
+		if g.sections[name] == nil {
+			return fmt.Errorf("the wording has no section %q", name)
+		}
+	}
+	return nil
+}
+
 // deal gives the section's lines to the pools.
 func (s *section) deal() error {
 	phase := 0
@@ -236,7 +257,6 @@ func (s *section) deal() error {
 		}
 		p := poolOfLine[(dealt+phase)%len(poolOfLine)]
 		dealt++
-		s.lines[i].isPrivate = true
 		s.pools[p] = append(s.pools[p], i)
 	}
 	for p, lines := range s.pools {

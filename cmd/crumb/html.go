@@ -1,6 +1,9 @@
 package main
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // The heads of three mail programs. The style blocks carry words a careless reader
 // would take for the customer's.
@@ -24,10 +27,10 @@ var htmlFeet = [dialects]string{
 // writeHTML makes the HTML form of the letter.
 func (w *mailWriter) writeHTML(l *letter) {
 	w.html = w.html[:0]
-	head, tail, hasCharset := bytes.Cut([]byte(htmlHeads[w.dialect]), []byte("=%"))
+	head, tail, hasCharset := strings.Cut(htmlHeads[w.dialect], "%")
 	w.html = append(w.html, head...)
 	if hasCharset {
-		w.html = append(append(w.html, '='), charsetNames[w.charset]...)
+		w.html = append(w.html, charsetNames[w.charset]...)
 		w.html = append(w.html, tail...)
 	}
 	w.htmlParagraphs(l.body)
@@ -59,20 +62,25 @@ func (w *mailWriter) htmlParagraphs(text []byte) {
 }
 
 func (w *mailWriter) htmlLines(block []byte) {
-	for _, x := range block {
+	kept := 0 // block[:kept] is written
+	for i, x := range block {
+		var escaped string
 		switch x {
 		case '\n':
-			w.html = append(w.html, "<br>\n"...)
+			escaped = "<br>\n"
 		case '&':
-			w.html = append(w.html, "&amp;"...)
+			escaped = "&amp;"
 		case '<':
-			w.html = append(w.html, "&lt;"...)
+			escaped = "&lt;"
 		case '>':
-			w.html = append(w.html, "&gt;"...)
+			escaped = "&gt;"
 		default:
-			w.html = append(w.html, x)
+			continue
 		}
+		w.html = append(append(w.html, block[kept:i]...), escaped...)
+		kept = i + 1
 	}
+	w.html = append(w.html, block[kept:]...)
 }
 
 func (w *mailWriter) htmlQuote(l *letter) {

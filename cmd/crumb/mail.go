@@ -186,10 +186,16 @@ func wrap(b []byte, width int) {
 // chooseCharset picks one that can hold the text.
 func (w *mailWriter) chooseCharset(text []byte) charset {
 	want := charset(w.weighted([]float64{70, 18, 12}))
-	for _, r := range string(text) {
+	for len(text) > 0 {
+		if text[0] < utf8.RuneSelf {
+			text = text[1:]
+			continue
+		}
+		r, n := utf8.DecodeRune(text)
 		if r > 0xff && (r != '’' || want != windows1252) {
 			return utf8Charset
 		}
+		text = text[n:]
 	}
 	return want
 }

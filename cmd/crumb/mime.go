@@ -100,31 +100,42 @@ const upperHex = "0123456789ABCDEF"
 // appendQuotedPrintable follows RFC 2045, section 6.7: lines of at most 76
 // characters, line ends kept.
 func appendQuotedPrintable(dst, content []byte) []byte {
-	column := 0
-	for i, x := range content {
-		if x == '\n' {
-			dst, column = append(dst, '\n'), 0
-			continue
+	const width = 75 // the 76th is for the soft line end's "="
+	for len(content) > 0 {
+		line, rest, hasEnd := bytes.Cut(content, []byte{'\n'})
+		content = rest
+		column := 0
+		for len(line) > 0 {
+			n := 0 // how many bytes stand for themselves
+			for n < len(line) && column+n < width && qpLiteral(line[n]) {
+				n++
+			}
+			if n > 0 && n == len(line) && line[n-1] == ' ' {
+				n-- // a space before a line end would be lost on the way
+			}
+			dst = append(dst, line[:n]...)
+			line = line[n:]
+			column += n
+			// What is left starts with a byte to encode, or the line is full.
+			switch {
+			case len(line) == 0:
+			case column+3 > width:
+				dst, column = append(dst, "=\n"...), 0
+			default:
+				dst = append(dst, '=', upperHex[line[0]>>4], upperHex[line[0]&15])
+				line = line[1:]
+				column += 3
+			}
 		}
-		literal := x >= ' ' && x <= '~' && x != '='
-		if x == ' ' && (i+1 == len(content) || content[i+1] == '\n') {
-			literal = false // a space before a line end would be lost on the way
+		if hasEnd {
+			dst = append(dst, '\n')
 		}
-		width := 1
-		if !literal {
-			width = 3
-		}
-		if column+width > 75 { // the 76th is for the soft line end's "="
-			dst, column = append(dst, "=\n"...), 0
-		}
-		if literal {
-			dst = append(dst, x)
-		} else {
-			dst = append(dst, '=', upperHex[x>>4], upperHex[x&15])
-		}
-		column += width
 	}
 	return dst
+}
+
+func qpLiteral(x byte) bool {
+	return x >= ' ' && x <= '~' && x != '='
 }
 
 // appendQ is the "Q" encoding of RFC 2047, section 4.2.
@@ -146,7 +157,7 @@ func appendQ(dst, text []byte) []byte {
 // look like a separator: "From ", or that with ">" already before it.
 func appendMboxrd(dst, message []byte) []byte {
 	for len(message) > 0 {
-		if bytes.HasPrefix(bytes.TrimLeft(message[:min(len(message), 16)], ">"), []byte("From ")) {
+		if first := message[0]; (first == 'F' || first == '>') && bytes.HasPrefix(bytes.TrimLeft(message, ">"), []byte("From ")) {
 			dst = append(dst, '>')
 		}
 		n := bytes.IndexByte(message, '\n') + 1
