@@ -10,7 +10,7 @@ import (
 // 2016). It starts from characters, or, raw, from bytes.
 type bpe struct {
 	vocab        *vocab
-	merges       map[pair]merge
+	merges       *mergeTable
 	unk          int32 // noID: unknown characters are dropped
 	prefix       string
 	suffix       string
@@ -26,9 +26,6 @@ type bpe struct {
 	fallen  [256]int32       // tokens "<0x00>" to "<0xFF>", noID where missing
 	allFall bool             // no byte is missing
 }
-
-// merge is what a pair becomes, and how early it was learned.
-type merge struct{ rank, id int32 }
 
 func (m *bpe) cached() bool                  { return true }
 func (m *bpe) id(token string) (int32, bool) { return m.vocab.id(token) }
@@ -99,7 +96,7 @@ func (m *bpe) readMerges(v value) error {
 	if v.isNull() {
 		return v.errorf("the merges are missing")
 	}
-	m.merges = make(map[pair]merge, 1024)
+	m.merges = newMergeTable()
 	cut := utf8.RuneCountInString(m.prefix)
 	rank := int32(0)
 	return v.array(func(_ int, e value) error {
@@ -122,7 +119,7 @@ func (m *bpe) readMerges(v value) error {
 		if !ok {
 			return e.errorf("the vocabulary has no %q", a+b[cut:])
 		}
-		m.merges[pair{ida, idb}] = merge{rank, to}
+		m.merges.set(ida, idb, merge{rank, to})
 		rank++
 		return nil
 	})
@@ -314,7 +311,7 @@ func (m *bpe) mergeShort(b *bpeScratch) {
 	look := func(i int32) {
 		ranks[i].rank = -1
 		if j := sym[i].next; j >= 0 {
-			if to, ok := m.merges[pair{sym[i].id, sym[j].id}]; ok {
+			if to, ok := m.merges.get(sym[i].id, sym[j].id); ok {
 				ranks[i] = to
 			}
 		}
@@ -407,7 +404,7 @@ func (m *bpe) mergeLong(b *bpeScratch) {
 	b.queue = b.queue[:0]
 	look := func(i int32) {
 		if j := sym[i].next; j >= 0 {
-			if to, ok := m.merges[pair{sym[i].id, sym[j].id}]; ok {
+			if to, ok := m.merges.get(sym[i].id, sym[j].id); ok {
 				b.queue.push(candidate{to.rank, i, to.id})
 			}
 		}
@@ -422,7 +419,7 @@ func (m *bpe) mergeLong(b *bpeScratch) {
 			continue
 		}
 		// The symbols may have grown since: the pair has to make the same token still.
-		to, ok := m.merges[pair{x.id, sym[x.next].id}]
+		to, ok := m.merges.get(x.id, sym[x.next].id)
 		if !ok || to.id != c.id {
 			continue
 		}

@@ -111,7 +111,7 @@ func (p *precompiled) normalize(s *scratch) {
 			i += size
 		}
 	}
-	if w.started {
+	if w.rewriter != nil {
 		w.copy(len(b))
 		w.flush()
 		s.done()
@@ -125,8 +125,7 @@ func (p *precompiled) normalize(s *scratch) {
 // are to be the reference's, so the last character is held back until it is known what it drops, and
 // reading and aligning have places of their own.
 type mapWriter struct {
-	rewriter
-	started bool
+	*rewriter
 	read    int // next old byte to copy; off is the next to align with
 	held    unit
 	holding bool
@@ -134,8 +133,8 @@ type mapWriter struct {
 
 // replace puts a string in the place of old bytes [from, end).
 func (w *mapWriter) replace(s *scratch, from, end int, to []byte) {
-	if !w.started {
-		w.rewriter, w.started = s.rewrite(), true
+	if w.rewriter == nil {
+		w.rewriter = s.rewrite()
 	}
 	w.copy(from)
 	w.read = end

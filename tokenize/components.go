@@ -130,6 +130,9 @@ func readPattern(v value) (finder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if source == gpt2Pattern {
+		return newGPT2Splitter(), nil
+	}
 	re, err := newRegex(source)
 	if err != nil {
 		return nil, r.errorf("%v", err)
@@ -161,9 +164,7 @@ func readPreTokenizer(v value) ([]preTokenizer, error) {
 	case "ByteLevel":
 		bl := &byteLevel{prefixSpace: f.bool("add_prefix_space", true)}
 		if f.bool("use_regex", true) {
-			if bl.pattern, err = newRegex(gpt2Pattern); err != nil {
-				return nil, err
-			}
+			bl.pattern = newGPT2Splitter()
 		}
 		p = bl
 	case "Metaspace":

@@ -78,8 +78,7 @@ func normalizeForm(s *scratch, compatible, composing bool) {
 	if i == len(b) {
 		return
 	}
-	var w rewriter
-	started := false
+	var w *rewriter
 	flags := activeFlags(compatible, composing)
 	for i < len(b) {
 		r, size := utf8.DecodeRune(b[i:])
@@ -92,7 +91,7 @@ func normalizeForm(s *scratch, compatible, composing bool) {
 			_, back := utf8.DecodeLastRune(b[:start])
 			start -= back
 		}
-		if started && start < w.off {
+		if w != nil && start < w.off {
 			start = w.off
 		}
 		end := i
@@ -103,8 +102,8 @@ func normalizeForm(s *scratch, compatible, composing bool) {
 			}
 			end += size
 		}
-		if !started {
-			w, started = s.rewrite(), true
+		if w == nil {
+			w = s.rewrite()
 		}
 		w.keep(start)
 		s.units = appendUnits(s.units[:0], b[start:end], compatible)
@@ -118,7 +117,7 @@ func normalizeForm(s *scratch, compatible, composing bool) {
 		w.off = end
 		i = firstNonASCII(b, end)
 	}
-	if started {
+	if w != nil {
 		w.keep(len(b))
 		s.done()
 	}

@@ -1,5 +1,7 @@
 package tokenize
 
+import "slices"
+
 // Encoding is one message as tokens, the specials of the tokenizer's template included. All slices
 // have one length. Encode reuses them.
 type Encoding struct {
@@ -18,10 +20,26 @@ func (e *Encoding) reset() {
 	e.Special, e.TypeIDs = e.Special[:0], e.TypeIDs[:0]
 }
 
-func (e *Encoding) add(id int32, sp span, special bool, typeID int32) {
+func (e *Encoding) addSpecial(s special) {
+	e.addText(s.id, span{})
+	e.Special = append(e.Special, true)
+	e.TypeIDs = append(e.TypeIDs, s.typeID)
+}
+
+// addText adds a token of the text; fill completes it.
+func (e *Encoding) addText(id int32, sp span) {
 	e.IDs = append(e.IDs, id)
 	e.Start = append(e.Start, sp.start)
 	e.End = append(e.End, sp.end)
-	e.Special = append(e.Special, special)
-	e.TypeIDs = append(e.TypeIDs, typeID)
+}
+
+// fill gives the tokens of the text what is the same for all of them.
+func (e *Encoding) fill(typeID int32) {
+	from, n := len(e.Special), len(e.IDs)
+	e.Special = slices.Grow(e.Special, n-from)[:n]
+	e.TypeIDs = slices.Grow(e.TypeIDs, n-from)[:n]
+	clear(e.Special[from:])
+	for i := from; i < n; i++ {
+		e.TypeIDs[i] = typeID
+	}
 }

@@ -69,7 +69,7 @@ func (n *bertNormalizer) normalize(s *scratch) {
 	var buf [32]rune
 	for w.off < len(b) {
 		if c := b[w.off]; c < utf8.RuneSelf {
-			n.asciiRun(&w)
+			n.asciiRun(w)
 			continue
 		}
 		r, size := utf8.DecodeRune(b[w.off:])
@@ -230,20 +230,19 @@ type filter struct{ keep func(rune) bool }
 
 func (f filter) normalize(s *scratch) {
 	b := s.text.b
-	var w rewriter
-	started := false
+	var w *rewriter
 	for i := firstNonASCII(b, 0); i < len(b); i = firstNonASCII(b, i) {
 		r, size := utf8.DecodeRune(b[i:])
 		if !f.keep(r) {
-			if !started {
-				w, started = s.rewrite(), true
+			if w == nil {
+				w = s.rewrite()
 			}
 			w.keep(i)
 			w.drop(i + size)
 		}
 		i += size
 	}
-	if started {
+	if w != nil {
 		w.keep(len(b))
 		s.done()
 	}

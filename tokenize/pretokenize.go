@@ -84,7 +84,7 @@ func (s *scratch) rewritePieces(fn func(w *rewriter, end int)) {
 	for _, x := range s.pieces {
 		w.drop(int(x.start))
 		if x.id < 0 {
-			fn(&w, int(x.end))
+			fn(w, int(x.end))
 			continue
 		}
 		start := int32(len(w.dst.b))

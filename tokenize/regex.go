@@ -37,7 +37,6 @@ const (
 
 type instr struct {
 	op       op
-	lazy     bool
 	greedy   bool // possessive: gives nothing back
 	negated  bool
 	anchor   byte
@@ -211,9 +210,9 @@ func (re *regex) repeat(n *node) {
 	for kid.kind == nodeConcat && len(kid.kids) == 1 {
 		kid = kid.kids[0]
 	}
-	if kid.kind == nodeSet {
+	if kid.kind == nodeSet && !n.lazy {
 		re.loops++
-		re.add(instr{op: opLoop, set: newFastSet(kid.set), min: int32(n.min), max: int32(n.max), lazy: n.lazy, greedy: n.possessive, loop: int32(re.loops - 1)})
+		re.add(instr{op: opLoop, set: newFastSet(kid.set), min: int32(n.min), max: int32(n.max), greedy: n.possessive, loop: int32(re.loops - 1)})
 		return
 	}
 	if n.possessive {
@@ -222,7 +221,7 @@ func (re *regex) repeat(n *node) {
 		re.compile(&node{kind: nodeAtomic, kids: []*node{&atomic}})
 		return
 	}
-	for range n.min {
+	for i := 0; i < n.min && len(re.code) <= maxProgram; i++ {
 		re.compile(kid)
 	}
 	split := func() int {
@@ -248,7 +247,7 @@ func (re *regex) repeat(n *node) {
 		return
 	}
 	var outs []int
-	for range n.max - n.min {
+	for i := n.min; i < n.max && len(re.code) <= maxProgram; i++ {
 		outs = append(outs, split())
 		re.compile(kid)
 	}
@@ -268,12 +267,12 @@ type regexScratch struct {
 	from   int // where the search for the next match started
 }
 
-// frame is a state to go back to: pc at pos, and for a greedy loop at every character before pos down
-// to low as well.
+// frame is a state to go back to: pc at pos. Of a greedy loop it stands for every character from pos
+// down to low.
 type frame struct {
 	pc       int32
 	pos, low int32
-	loop     int32 // number of the loop that gives back; -1
+	loop     int32 // number of the loop that gives back, or -1
 }
 
 // loopState is what is known of a loop over one set in this text.
@@ -415,56 +414,60 @@ var failInstr = instr{op: opCheck + 100}
 
 // back takes the next state to try from the stack; pc is -1 when there is none above floor.
 func (m *regexScratch) back(b []byte, floor int) (pc, pos int32) {
-	if len(m.stack) == floor {
-		return -1, 0
-	}
-	f := &m.stack[len(m.stack)-1]
-	pc, pos = f.pc, f.pos
-	if pos > f.low { // a greedy loop that can give back more
-		f.pos--
-		for f.pos > f.low && !utf8.RuneStart(b[f.pos]) {
-			f.pos--
+	for len(m.stack) > floor {
+		f := &m.stack[len(m.stack)-1]
+		pc, pos = f.pc, f.pos
+		if f.loop < 0 {
+			m.stack = m.stack[:len(m.stack)-1]
+			return pc, pos
+		}
+		// A greedy loop gives back one character more: from all places behind this one it failed to go on,
+		// for the whole text. Where another round of it found that out already, the places are passed over.
+		if l := &m.loops[f.loop]; pos >= l.start && pos < l.end {
+			if pos >= l.failLow {
+				pos = stepBack(b, l.failLow)
+			}
+			if pos < f.low {
+				m.stack = m.stack[:len(m.stack)-1]
+				continue
+			}
+			l.failLow = min(l.failLow, pos+1)
+		}
+		if f.pos = stepBack(b, pos); f.pos < f.low {
+			m.stack = m.stack[:len(m.stack)-1]
 		}
 		return pc, pos
 	}
-	m.stack = m.stack[:len(m.stack)-1]
-	if f.loop >= 0 {
-		// Its last place is being tried now; should that fail, the loop is known to fail from there on. The
-		// place itself is left out, so that this need not wait for the outcome.
-		if l := &m.loops[f.loop]; pos >= l.start && pos <= l.end {
-			l.failLow = min(l.failLow, pos+1)
-		}
+	return -1, 0
+}
+
+// stepBack returns the start of the character before pos, or -1.
+func stepBack(b []byte, pos int32) int32 {
+	for pos--; pos > 0 && !utf8.RuneStart(b[pos]); {
+		pos--
 	}
-	return pc, pos
+	return pos
 }
 
 // loop runs a loop over one set and returns where it stops, or -1.
 func (re *regex) loop(m *regexScratch, b []byte, in *instr, pc, pos int32) int32 {
-	if in.lazy {
-		return re.lazyLoop(m, b, in, pc, pos)
-	}
-	end, low, count := pos, pos, int32(0)
 	l := &m.loops[in.loop]
-	if in.max == unlimited && pos >= l.start && pos <= l.end && l.start >= 0 {
-		end = l.end
-		for ; count < in.min && low < end; count++ {
-			low += int32(in.set.at(b, int(low)))
-		}
+	end, count := pos, int32(0)
+	if in.max == unlimited {
+		end = m.scan(b, in, l, pos)
 	} else {
-		for in.max == unlimited || count < in.max {
+		l.start, l.end = -1, -1 // a bounded run says nothing of other rounds
+		for ; count < in.max; count++ {
 			n := in.set.at(b, int(end))
 			if n == 0 {
 				break
 			}
 			end += int32(n)
-			if count++; count <= in.min {
-				low = end
-			}
 		}
-		m.steps += int(count) >> 3 // scanning is cheap, not free
-		if in.max == unlimited {
-			l.start, l.end, l.failLow = pos, end, 1<<31-1
-		}
+	}
+	low := pos
+	for count = 0; count < in.min && low < end; count++ {
+		low += int32(in.set.at(b, int(low)))
 	}
 	if count < in.min {
 		return -1
@@ -472,46 +475,31 @@ func (re *regex) loop(m *regexScratch, b []byte, in *instr, pc, pos int32) int32
 	if in.greedy || low == end {
 		return end
 	}
-	if in.max == unlimited && l.failLow <= end && low >= l.failLow {
+	if in.max == unlimited && low >= l.failLow {
 		return -1 // everywhere it could go on has failed before
 	}
-	prev := end - 1
-	for prev > low && !utf8.RuneStart(b[prev]) {
-		prev--
-	}
-	loop := int32(-1)
-	if in.max == unlimited {
-		loop = in.loop
-	}
-	m.stack = append(m.stack, frame{pc + 1, prev, low, loop})
+	m.stack = append(m.stack, frame{pc + 1, stepBack(b, end), low, in.loop})
 	return end
 }
 
-// lazyLoop takes as few characters as it may; the stack holds the way to one more.
-func (re *regex) lazyLoop(m *regexScratch, b []byte, in *instr, pc, pos int32) int32 {
-	for range in.min {
-		n := in.set.at(b, int(pos))
-		if n == 0 {
-			return -1
+// scan returns the end of the run of the loop's characters from pos on, using what is known of a run
+// that it meets.
+func (m *regexScratch) scan(b []byte, in *instr, l *loopState, pos int32) int32 {
+	end := pos
+	for {
+		if end >= l.start && end <= l.end && l.start >= 0 {
+			l.start = min(l.start, pos)
+			return l.end
 		}
-		pos += int32(n)
-	}
-	// Compiled as a greedy search for the shortest: all ends are pushed, the longest first.
-	end, count := pos, in.min
-	mark := len(m.stack)
-	for in.max == unlimited || count < in.max {
 		n := in.set.at(b, int(end))
 		if n == 0 {
 			break
 		}
 		end += int32(n)
-		count++
-		m.stack = append(m.stack, frame{pc + 1, end, end, -1})
 	}
-	for i, j := mark, len(m.stack)-1; i < j; i, j = i+1, j-1 {
-		m.stack[i], m.stack[j] = m.stack[j], m.stack[i]
-	}
-	return pos
+	m.steps += int(end-pos) >> 3 // scanning is cheap, not free
+	l.start, l.end, l.failLow = pos, end, 1<<31-1
+	return end
 }
 
 // look says whether a look-around holds at pos.

@@ -20,6 +20,7 @@ type token struct{ id, start, end int32 }
 // once the buffers have grown.
 type scratch struct {
 	text, spare text
+	rewriter    rewriter
 	parked      []byte // text's own buffer while text.b is the caller's
 	borrowed    bool
 	origin      int32 // first byte in the message of the stretch in work

@@ -83,11 +83,11 @@ type rewriter struct {
 }
 
 // rewrite starts a rewriter from the scratch's text into its spare one.
-func (s *scratch) rewrite() rewriter {
-	w := rewriter{src: &s.text, dst: &s.spare}
+func (s *scratch) rewrite() *rewriter {
+	w := &s.rewriter // in the scratch, so that it costs no allocation
+	*w = rewriter{src: &s.text, dst: &s.spare, origin: span{s.origin, s.origin}}
 	w.dst.b, w.dst.al = w.dst.b[:0], w.dst.al[:0]
 	w.dst.direct, w.dst.base = w.src.direct, w.src.base
-	w.origin = span{s.origin, s.origin}
 	return w
 }
 

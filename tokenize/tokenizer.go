@@ -62,7 +62,7 @@ func (t *Tokenizer) encode(dst *Encoding, s *scratch, text []byte) {
 	}
 	dst.reset()
 	for _, sp := range t.template.before {
-		dst.add(sp.id, span{}, true, sp.typeID)
+		dst.addSpecial(sp)
 	}
 	first := len(dst.IDs)
 	broken := !utf8.Valid(text)
@@ -72,7 +72,7 @@ func (t *Tokenizer) encode(dst *Encoding, s *scratch, text []byte) {
 	}
 	t.added.raw.split(text, t.literal, func(start, end int, id int32) {
 		if id >= 0 {
-			dst.add(id, span{int32(start), int32(end)}, false, t.template.typeID)
+			dst.addText(id, span{int32(start), int32(end)})
 			if s.record {
 				s.texts = append(s.texts, string(text[start:end]))
 			}
@@ -80,6 +80,7 @@ func (t *Tokenizer) encode(dst *Encoding, s *scratch, text []byte) {
 		}
 		t.encodeStretch(dst, s, text[start:end], start)
 	})
+	dst.fill(t.template.typeID)
 	if t.trim != nil {
 		t.trim.apply(dst, first, text, t)
 	}
@@ -88,7 +89,7 @@ func (t *Tokenizer) encode(dst *Encoding, s *scratch, text []byte) {
 		unrepair(s.marks, dst.End[first:])
 	}
 	for _, sp := range t.template.after {
-		dst.add(sp.id, span{}, true, sp.typeID)
+		dst.addSpecial(sp)
 	}
 }
 
@@ -107,7 +108,7 @@ func (t *Tokenizer) encodeStretch(dst *Encoding, s *scratch, stretch []byte, bas
 	}
 	for _, p := range s.pieces {
 		if p.id >= 0 {
-			dst.add(p.id, s.text.spanOf(int(p.start), int(p.end)), false, t.template.typeID)
+			dst.addText(p.id, s.text.spanOf(int(p.start), int(p.end)))
 			if s.record {
 				s.texts = append(s.texts, string(s.text.b[p.start:p.end]))
 			}
@@ -126,17 +127,18 @@ func (t *Tokenizer) encodePiece(dst *Encoding, s *scratch, p piece) {
 		t.appendTokens(dst, s, p)
 		return
 	}
-	e := s.cache.slot(b)
-	if !e.holds(b) {
+	key := keyOf(b)
+	e := s.cache.slot(&key, len(b))
+	if !e.holds(&key, len(b)) {
 		t.model.tokenize(s, b)
-		e.store(b, s.tokens)
+		e.store(&key, len(b), s.tokens)
 		t.appendTokens(dst, s, p)
 		return
 	}
 	start := int(p.start)
 	for i := range int(e.n) {
 		end := int(p.start) + int(e.ends[i])
-		dst.add(e.ids[i], s.text.spanOf(start, end), false, t.template.typeID)
+		dst.addText(e.ids[i], s.text.spanOf(start, end))
 		start = end
 	}
 }
@@ -146,7 +148,7 @@ func (t *Tokenizer) appendTokens(dst *Encoding, s *scratch, p piece) {
 		t.recordTexts(s, s.text.b[p.start:p.end])
 	}
 	for _, k := range s.tokens {
-		dst.add(k.id, s.text.spanOf(int(p.start+k.start), int(p.start+k.end)), false, t.template.typeID)
+		dst.addText(k.id, s.text.spanOf(int(p.start+k.start), int(p.start+k.end)))
 	}
 }
 

@@ -3,6 +3,7 @@ package tokenize
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"unicode/utf8"
 )
@@ -111,11 +112,11 @@ type bestPath struct {
 }
 
 func (m *unigram) tokenize(s *scratch, p []byte) {
-	best := s.model.best[:0]
-	for range len(p) + 1 {
-		best = append(best, bestPath{start: -1})
-	}
+	best := slices.Grow(s.model.best[:0], len(p)+1)[:len(p)+1]
 	s.model.best = best
+	for i := range best {
+		best[i] = bestPath{start: -1}
+	}
 	nodes := m.trie.nodes
 	for at := 0; at < len(p); {
 		here := best[at].score

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package tokenize
+
+import "time"
+
+func cpuTime() time.Duration { return 0 }
