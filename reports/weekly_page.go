@@ -18,12 +18,12 @@ func (w *Weekly) HTML(out io.Writer) error {
 	if w.Week != "" {
 		p.Title += ", " + w.Week
 	}
-	var lede []string
 	if w.Total.N > 0 {
-		lede = append(lede, "That is "+percent(w.Total.Rate)+" (95 % interval "+w.Total.interval()+").")
+		p.Lede = []string{"That is " + percent(w.Total.Rate) + " (95 % interval " + w.Total.interval() + ")."}
 	}
-	if text := strings.Join(append(lede, w.Findings...), " "); text != "" {
-		p.Lede = []string{text}
+	if len(w.Findings) > 0 && len(p.Lede) > 0 {
+		p.Lede[0] += " " + w.Findings[0]
+		p.Lede = append(p.Lede, w.Findings[1:]...)
 	}
 	p.Sections = w.sections()
 	return p.write(out)

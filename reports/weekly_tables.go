@@ -44,17 +44,20 @@ func counted(r Rate) table.Cell {
 }
 
 func (w *Weekly) lengthTable() *table.Table {
-	compared := false
+	compared, tested := false, false
 	for _, b := range w.Buckets {
 		compared = compared || b.Whole != nil
+		tested = tested || b.P.Defined()
 	}
 	t := &table.Table{Caption: "Misroutes by message length", Columns: []table.Column{
 		{Head: w.Unit}, {Head: "messages", Align: table.Right}, {Head: "wrong", Align: table.Right},
 		{Head: "rate", Align: table.Right}, {Head: "95 % interval", Align: table.Right},
 	}}
 	if compared {
-		t.Columns = append(t.Columns, table.Column{Head: "wrong whole", Align: table.Right},
-			table.Column{Head: "p (Holm)", Align: table.Right, In: table.InHTML | table.InCSV})
+		t.Columns = append(t.Columns, table.Column{Head: "wrong whole", Align: table.Right})
+	}
+	if tested {
+		t.Columns = append(t.Columns, table.Column{Head: "p (Holm)", Align: table.Right, In: table.InHTML | table.InCSV})
 	}
 	t.Columns = append(t.Columns, table.Column{Head: "", In: table.InText})
 	widest := 0.0
@@ -78,14 +81,18 @@ func (w *Weekly) lengthTable() *table.Table {
 		}
 		cells := append([]table.Cell{cell(b.Label), counted(b.Rate)}, rateCells(b.Rate)...)
 		if compared {
-			whole, p := "", ""
+			whole := ""
 			if b.Whole != nil {
 				whole = count(b.Whole.Wrong)
 			}
+			cells = append(cells, cell(whole))
+		}
+		if tested {
+			p := ""
 			if b.P.Defined() {
 				p = significance(float64(b.P), w.options.Alpha)
 			}
-			cells = append(cells, cell(whole), cell(p))
+			cells = append(cells, cell(p))
 		}
 		bar := ""
 		if widest > 0 && b.N > 0 {

@@ -52,8 +52,8 @@ func (l *Length) top() float64 {
 }
 
 func (l *Length) desk() template.HTML {
-	const left, right, upper, lower = 56, deskWidth - 14, 18, 230
-	c := newCanvas(deskWidth, 296, "desk", l.Title)
+	const left, right, upper, lower = 56, deskWidth - 14, 34, 246
+	c := newCanvas(deskWidth, 312, "desk", l.Title)
 	marks := ticks(l.top(), 6)
 	y := axis{0, marks[len(marks)-1], lower, upper}
 	step := (right - left) / float64(len(l.Groups))
@@ -83,15 +83,15 @@ func (l *Length) desk() template.HTML {
 		}
 	}
 	if l.Cut >= 0 {
-		c.line(cut, upper-8, cut, lower, "cutline")
-		// The words stand on the side that has room for them.
+		c.line(cut, upper-26, cut, lower, "cutline")
+		// Above the plot, where no interval ends, on the side that has room for the words.
 		if need := float64(len(l.CutLabel))*charWidth + 12; right-cut >= need {
-			c.text(cut+8, upper+16, "cutc halo", l.CutLabel)
+			c.text(cut+8, upper-14, "cutc", l.CutLabel)
 		} else {
-			c.text(cut-8, upper+16, "cutc halo e", l.CutLabel)
+			c.text(cut-8, upper-14, "cutc e", l.CutLabel)
 		}
 	}
-	c.text((left+right)/2, 292, "sub m", l.AxisNote)
+	c.text((left+right)/2, 308, "sub m", l.AxisNote)
 	return c.markup()
 }
 
@@ -106,7 +106,12 @@ func labelEvery(groups []Group, step float64) int {
 
 // phone lays the groups out as rows: seven labels do not fit side by side.
 func (l *Length) phone() template.HTML {
-	const left, right, upper, row = 84, phoneWidth - 14, 8, 44
+	const right, upper, row = phoneWidth - 14, 8, 44
+	longest := 0
+	for _, g := range l.Groups {
+		longest = max(longest, len([]rune(g.Label)), len([]rune(g.Sub)))
+	}
+	left := math.Min(math.Max(84, float64(longest)*charWidth+14), phoneWidth/2)
 	height := upper + row*float64(len(l.Groups)) + 44
 	c := newCanvas(phoneWidth, height, "phone", l.Title)
 	lower := upper + row*float64(len(l.Groups))
@@ -145,7 +150,11 @@ func (l *Length) phone() template.HTML {
 	}
 	if l.Cut >= 0 {
 		c.line(0, cut, phoneWidth, cut, "cutline")
-		c.text(phoneWidth-4, cut-6, "cutc halo e", l.CutLabel)
+		y := cut - 6
+		if y < 12 {
+			y = cut + 16
+		}
+		c.text(phoneWidth-4, y, "cutc halo e", l.CutLabel)
 	}
 	c.text(phoneWidth/2, height-6, "sub m", l.AxisNote)
 	return c.markup()
