@@ -112,15 +112,15 @@ func (d *distanceTable) scores(tokens, rows int, p2c bool, ws *Workspace) relati
 	r.left, r.right = d.near()
 	r.first, r.last = r.column(1-rows), r.column(tokens-1)+1
 	r.wide = d.Rows()
-	r.queries = ws.floats.take(queryBlock * r.wide)
+	r.queries = ws.floats.take(mostQueries * r.wide)
 	if p2c {
 		r.keys = ws.floats.take(tokens * r.wide)
 	}
 	return r
 }
 
-// relativeFloats is the scratch that scores takes.
-func relativeFloats(tokens, rows int) int { return (queryBlock+tokens)*rows + 2*16 }
+// relativeFloats is the scratch that scores takes, and the larger blocks of scores.
+func relativeFloats(tokens, rows int) int { return (mostQueries+tokens)*rows + mostQueries*(tokens+16) + 3*16 }
 
 // column of a key at that offset from its query.
 func (r *relativeScores) column(offset int) int { return int(r.columns[len(r.columns)/2+offset]) }
@@ -154,23 +154,74 @@ func (r *relativeScores) addC2P(scores []float32, ld int, q []float32, ldq, quer
 		near, far := max(0, at-r.left), min(r.tokens, at+r.right+1)
 		kernel.Add(row[near:far], terms[r.column(near-at)-first:][:far-near])
 		columns := r.columns[len(r.columns)/2-at:][:r.tokens]
-		for j, column := range columns[:near] {
-			row[j] += terms[int(column)-first]
-		}
-		for j, column := range columns[far:] {
-			row[far+j] += terms[int(column)-first]
-		}
+		addColumns(row[:near], terms, columns[:near], int32(first))
+		addColumns(row[far:], terms, columns[far:], int32(first))
 	}
 }
+
+// addColumns sets row[j] += terms[columns[j] - first].
+func addColumns(row, terms []float32, columns []int32, first int32) {
+	columns = columns[:len(row)]
+	for j, column := range columns {
+		row[j] += terms[column-first]
+	}
+}
+
+// keyStrip is how many keys addP2C takes together: the part of their rows that a block of queries
+// needs stays in the first-level cache until all those queries have read it.
+const keyStrip = 16
 
 // addP2C adds for each pair the key's product with the row of their distance. The queries of a block
 // find their columns side by side in the key's row.
 func (r *relativeScores) addP2C(scores []float32, ld int, query, n int) {
-	for j := range r.tokens {
-		columns := r.columns[len(r.columns)/2+j-query-n+1:][:n]
-		terms := r.keys[j*r.wide:]
-		for i := range n {
-			scores[i*ld+j] += terms[int(columns[n-1-i])-r.first]
+	for j := 0; j < r.tokens; j += keyStrip {
+		last := min(j+keyStrip, r.tokens)
+		i := 0
+		for ; i+8 <= n; i += 8 {
+			r.addP2C8(scores[i*ld:], ld, query+i, j, last)
 		}
+		for ; i < n; i++ {
+			columns := r.columns[len(r.columns)/2-query-i:]
+			for k := j; k < last; k++ {
+				scores[i*ld+k] += r.keys[k*r.wide+int(columns[k])-r.first]
+			}
+		}
+	}
+}
+
+// addP2C8 is addP2C for eight queries and the keys from j to last.
+func (r *relativeScores) addP2C8(scores []float32, ld int, query, j, last int) {
+	wide := last - j
+	s0, s1, s2, s3 := scores[j:][:wide], scores[ld+j:][:wide], scores[2*ld+j:][:wide], scores[3*ld+j:][:wide]
+	s4, s5, s6, s7 := scores[4*ld+j:][:wide], scores[5*ld+j:][:wide], scores[6*ld+j:][:wide], scores[7*ld+j:][:wide]
+	if j-query-7 >= -r.left && last-1-query <= r.right {
+		// The columns of the eight queries are consecutive, that of the last query first.
+		at := j*r.wide + r.column(j-query-7) - r.first
+		for k := range s0 {
+			t := (*[8]float32)(r.keys[at:])
+			s0[k] += t[7]
+			s1[k] += t[6]
+			s2[k] += t[5]
+			s3[k] += t[4]
+			s4[k] += t[3]
+			s5[k] += t[2]
+			s6[k] += t[1]
+			s7[k] += t[0]
+			at += r.wide + 1
+		}
+		return
+	}
+	columns := r.columns[len(r.columns)/2+j-query-7:]
+	for k := range s0 {
+		t := r.keys[(j+k)*r.wide:][:r.wide]
+		c := (*[8]int32)(columns[k:])
+		s0[k] += t[int(c[7])-r.first]
+		s1[k] += t[int(c[6])-r.first]
+		s2[k] += t[int(c[5])-r.first]
+		s3[k] += t[int(c[4])-r.first]
+		s4[k] += t[int(c[3])-r.first]
+		s5[k] += t[int(c[2])-r.first]
+		s6[k] += t[int(c[1])-r.first]
+		s7[k] += t[int(c[0])-r.first]
 	}
 }

@@ -34,8 +34,11 @@ const (
 
 // block is how many queries to take together when each sees up to wide keys.
 func (h *heads) block(wide int) int {
-	if h.local || h.relative != nil {
+	switch {
+	case h.local:
 		return queryBlock
+	case h.relative != nil: // many queries share what a key has to say about distances
+		return mostQueries
 	}
 	return max(queryBlock, min(mostQueries, blockScores/max(1, wide)/queryBlock*queryBlock))
 }
