@@ -55,13 +55,19 @@ type DeBERTa struct {
 
 // NewDeBERTa builds the classifier and checks every shape. Like NewEncoder it takes the parameters
 // over: matrices are packed and their fields cleared.
-func NewDeBERTa(cfg Config, p *DeBERTaParams) (*DeBERTa, error) {
+func NewDeBERTa(cfg Config, p *DeBERTaParams) (*DeBERTa, error) { return newDeBERTa(cfg, p, false) }
+
+// NewDeBERTaInt8 is NewDeBERTa with the matrices of the layers in 8-bit whole numbers; see
+// NewEncoderInt8. The tables of distances stay float32.
+func NewDeBERTaInt8(cfg Config, p *DeBERTaParams) (*DeBERTa, error) { return newDeBERTa(cfg, p, true) }
+
+func newDeBERTa(cfg Config, p *DeBERTaParams, int8 bool) (*DeBERTa, error) {
 	if err := p.check(&cfg); err != nil {
 		return nil, err
 	}
 	m := &DeBERTa{
 		encoder: Encoder{
-			cfg: cfg, variant: kernel.Variant(), parameters: p.count(),
+			cfg: cfg, variant: kernel.Variant(), int8: int8, parameters: p.count(),
 			words: p.Words, positions: p.Positions, types: p.Types, embedNorm: p.EmbedNorm,
 			activation: activation(cfg.Activation), poolActivation: activation(p.PoolActivation),
 		},
@@ -84,11 +90,35 @@ func NewDeBERTa(cfg Config, p *DeBERTaParams) (*DeBERTa, error) {
 		}
 		table = p.normedTable(&cfg)
 	}
+	y := layout{arena: kernel.NewArena(p.packedLen(&cfg, int8)), int8: int8}
 	for i := range p.Layers {
-		m.addLayer(&p.Layers[i], p, table)
+		m.addLayer(&p.Layers[i], p, table, y)
 	}
-	m.encoder.pool, m.encoder.classify = p.Pool.pack(), p.Classify.pack()
+	m.encoder.pool, m.encoder.classify = y.packFloat(&p.Pool), y.packFloat(&p.Classify)
 	return m, nil
+}
+
+// asEncoder is what the parameters share with an Encoder's.
+func (p *DeBERTaParams) asEncoder() EncoderParams {
+	e := EncoderParams{Words: p.Words, Positions: p.Positions, Types: p.Types, EmbedNorm: p.EmbedNorm, Pool: p.Pool, Classify: p.Classify}
+	for i := range p.Layers {
+		e.Layers = append(e.Layers, p.Layers[i].LayerParams)
+	}
+	return e
+}
+
+// packedLen is the memory of all float32 matrices, those of the projected tables included.
+func (p *DeBERTaParams) packedLen(c *Config, int8 bool) int {
+	e := p.asEncoder()
+	total := e.packedLen(c, int8)
+	table := len(p.Layers) * c.Heads * kernel.ArenaLen(p.Distances.Rows(), c.Hidden/c.Heads)
+	if p.ContentToPos {
+		total += table
+	}
+	if p.PosToContent {
+		total += table
+	}
+	return total
 }
 
 // normedTable is the table of distances as the layers read it, last row first: the farther right a
@@ -109,7 +139,7 @@ func (p *DeBERTaParams) normedTable(cfg *Config) []float32 {
 
 // addLayer packs one layer. What it makes of the table of distances depends on nothing but learned
 // numbers, so it is computed here, once.
-func (m *DeBERTa) addLayer(l *DeBERTaLayer, p *DeBERTaParams, table []float32) {
+func (m *DeBERTa) addLayer(l *DeBERTaLayer, p *DeBERTaParams, table []float32, y layout) {
 	if table != nil {
 		posKey, posQuery := &l.PosKey, &l.PosQuery
 		if posKey.Weight == nil {
@@ -119,28 +149,29 @@ func (m *DeBERTa) addLayer(l *DeBERTaLayer, p *DeBERTaParams, table []float32) {
 			posQuery = &l.Query
 		}
 		if p.ContentToPos {
-			m.posKeys = append(m.posKeys, m.projectTable(table, posKey))
+			m.posKeys = append(m.posKeys, m.projectTable(table, posKey, y.arena))
 		}
 		if p.PosToContent {
-			m.posQuery = append(m.posQuery, m.projectTable(table, posQuery))
+			m.posQuery = append(m.posQuery, m.projectTable(table, posQuery, y.arena))
 		}
 	}
-	m.encoder.layers = append(m.encoder.layers, newEncoderLayer(&l.LayerParams))
+	m.encoder.layers = append(m.encoder.layers, packLayer(&l.LayerParams, y))
 }
 
 // projectTable projects the table (rows x C) and cuts it into heads: HS x rows each, to be multiplied
 // from the left by queries or keys.
-func (m *DeBERTa) projectTable(table []float32, l *Linear) []*kernel.Packed {
+func (m *DeBERTa) projectTable(table []float32, l *Linear, arena *kernel.Arena) []*kernel.Packed {
 	c := m.encoder.cfg.Hidden
 	size, rows := c/m.encoder.cfg.Heads, len(table)/c
 	projected := make([]float32, rows*c)
 	kernel.MatMul(projected, c, table, c, rows, kernel.Pack(l.Weight, l.Bias, c, c))
 	heads := make([]*kernel.Packed, m.encoder.cfg.Heads)
+	part := make([]float32, rows*size)
 	for h := range heads {
-		heads[h] = &kernel.Packed{}
-		heads[h].Grow(make([]float32, kernel.PackedLen(rows, size)), rows, size)
-		heads[h].SetTransposed(projected[h*size:], c)
-		heads[h].SetBias(nil)
+		for i := range rows {
+			copy(part[i*size:][:size], projected[i*c+h*size:])
+		}
+		heads[h] = arena.Pack(part, nil, rows, size)
 	}
 	return heads
 }
@@ -196,10 +227,9 @@ func (p *DeBERTaParams) check(c *Config) error {
 
 // count is how many numbers were learned.
 func (p *DeBERTaParams) count() int64 {
-	rest := EncoderParams{Words: p.Words, Positions: p.Positions, Types: p.Types, EmbedNorm: p.EmbedNorm, Pool: p.Pool, Classify: p.Classify}
+	rest := p.asEncoder()
 	total := len(p.Relative) + p.RelativeNorm.count() + p.Project.count()
 	for i := range p.Layers {
-		rest.Layers = append(rest.Layers, p.Layers[i].LayerParams)
 		total += p.Layers[i].PosKey.count() + p.Layers[i].PosQuery.count()
 	}
 	return rest.count() + int64(total)
@@ -215,8 +245,8 @@ func (m *DeBERTa) Parameters() int64 { return m.encoder.parameters }
 // Kernel names the kernel variant that the weights are laid out for.
 func (m *DeBERTa) Kernel() string { return m.encoder.variant }
 
-// Precision is "float32".
-func (m *DeBERTa) Precision() string { return "float32" }
+// Precision is "float32" or "int8".
+func (m *DeBERTa) Precision() string { return m.encoder.Precision() }
 
 // NewWorkspace returns scratch memory for one goroutine.
 func (m *DeBERTa) NewWorkspace() *Workspace { return &Workspace{} }
@@ -266,6 +296,7 @@ func (m *DeBERTa) forward(dst []float32, in Input, ws *Workspace, trace *Trace) 
 	t, c := len(in.IDs), m.encoder.cfg.Hidden
 	ws.floats.reset()
 	ws.floats.reserve(m.encoder.workspaceFloats(t) + m.relativeFloats(t))
+	m.encoder.reserveBytes(t, ws)
 	x := ws.floats.take(t * c)
 	qkv := ws.floats.take(t * 3 * c)
 	context := ws.floats.take(t * c)
@@ -273,13 +304,18 @@ func (m *DeBERTa) forward(dst []float32, in Input, ws *Workspace, trace *Trace) 
 	m.embed(x, in, ws)
 	trace.hidden(x)
 	for i := range m.encoder.layers {
-		l, rows := &m.encoder.layers[i], t
+		rows, maps := t, trace.layer(m.encoder.cfg.Heads, t)
 		if i == len(m.encoder.layers)-1 && trace == nil {
 			rows = 1
 		}
-		l.qkv.product(qkv, 3*c, x, c, t, ws)
-		m.attend(context, qkv, rows, i, in.Mask, ws, trace.layer(m.encoder.cfg.Heads, t))
-		m.encoder.feedForward(x, context, rows, l, ws)
+		if ws.Width > 1 {
+			m.layerShared(x, qkv, context, rows, i, in.Mask, ws, maps)
+		} else {
+			l := &m.encoder.layers[i]
+			l.qkv.product(qkv, 3*c, x, c, t, ws)
+			m.attend(context, qkv, rows, 0, m.encoder.cfg.Heads, i, in.Mask, ws, maps)
+			m.encoder.feedForward(x, context, rows, l, ws)
+		}
 		trace.hidden(x)
 	}
 	m.encoder.classifyFirst(dst, x, ws, trace)
@@ -319,8 +355,24 @@ func (m *DeBERTa) embed(x []float32, in Input, ws *Workspace) {
 	}
 }
 
-// attend is self-attention of all heads of one layer; see Encoder.attend for the shapes.
-func (m *DeBERTa) attend(context, qkv []float32, rows, layer int, mask []uint8, ws *Workspace, maps [][]float32) {
+// layerShared is a whole layer with its rows and heads shared by ws.Width goroutines.
+func (m *DeBERTa) layerShared(x, qkv, context []float32, rows, layer int, mask []uint8, ws *Workspace, maps [][]float32) {
+	const tile = 8 // rows
+	c, l := m.encoder.cfg.Hidden, &m.encoder.layers[layer]
+	ws.share(len(x)/c, tile, func(from, to int, ws *Workspace) {
+		l.qkv.product(qkv[from*3*c:], 3*c, x[from*c:], c, to-from, ws)
+	})
+	ws.share(m.encoder.cfg.Heads, 1, func(from, to int, ws *Workspace) {
+		m.attend(context, qkv, rows, from, to, layer, mask, ws, maps)
+	})
+	ws.share(rows, tile, func(from, to int, ws *Workspace) {
+		m.encoder.feedForward(x[from*c:], context[from*c:], to-from, l, ws)
+	})
+}
+
+// attend is self-attention of the heads from one to another of one layer; see Encoder.attend for the
+// shapes. Only the first rows queries are computed.
+func (m *DeBERTa) attend(context, qkv []float32, rows, from, to, layer int, mask []uint8, ws *Workspace, maps [][]float32) {
 	c := m.encoder.cfg.Hidden
 	size := c / m.encoder.cfg.Heads
 	mark := ws.floats.mark()
@@ -334,7 +386,7 @@ func (m *DeBERTa) attend(context, qkv []float32, rows, layer int, mask []uint8, 
 		relative = m.distances.scores(h.tokens, rows, m.posQuery != nil, ws)
 		h.relative = &relative
 	}
-	for i := range m.encoder.cfg.Heads {
+	for i := from; i < to; i++ {
 		var keep []float32
 		if maps != nil {
 			keep = maps[i]

@@ -101,7 +101,7 @@ func newEncoder(cfg Config, p *EncoderParams, int8 bool) (*Encoder, error) {
 		m.layers = append(m.layers, packLayer(&p.Layers[i], layout{arena, int8}))
 	}
 	float := layout{arena: arena}
-	m.pool, m.classify = float.pack(&p.Pool).float, float.pack(&p.Classify).float
+	m.pool, m.classify = float.packFloat(&p.Pool), float.packFloat(&p.Classify)
 	return m, nil
 }
 
@@ -130,9 +130,6 @@ func (p *EncoderParams) packedLen(c *Config, int8 bool) int {
 	}
 	return len(p.Layers)*layer + 2*kernel.ArenaLen(c.Hidden, c.Hidden) + kernel.ArenaLen(len(c.Labels), c.Hidden)
 }
-
-// newEncoderLayer packs a layer by itself.
-func newEncoderLayer(p *LayerParams) encoderLayer { return packLayer(p, layout{}) }
 
 // packLayer packs a layer as the model wants it.
 func packLayer(p *LayerParams, y layout) encoderLayer {
@@ -240,10 +237,7 @@ func (m *Encoder) forward(dst []float32, in Input, ws *Workspace, trace *Trace) 
 	t, c := len(in.IDs), m.cfg.Hidden
 	ws.floats.reset()
 	ws.floats.reserve(m.workspaceFloats(t))
-	if m.int8 {
-		ws.bytes.reset()
-		ws.bytes.reserve(max(quantizedBytes(t, c), quantizedBytes(m.cfg.Heads, c), quantizedBytes(min(t, feedBlock), m.cfg.Intermediate)))
-	}
+	m.reserveBytes(t, ws)
 	x := ws.floats.take(t * c)
 	qkv := ws.floats.take(t * 3 * c)
 	context := ws.floats.take(t * c)
@@ -304,6 +298,15 @@ func (m *Encoder) workspaceFloats(t int) int {
 	c := m.cfg.Hidden
 	block := min(t, feedBlock)
 	return 5*t*c + block*(2*c+m.cfg.Intermediate) + t + max(m.attendFloats(t), m.lastFloats(t)) + 2*c + 16*16
+}
+
+// reserveBytes makes room for the largest rounded input of an int8 product.
+func (m *Encoder) reserveBytes(t int, ws *Workspace) {
+	if m.int8 {
+		c := m.cfg.Hidden
+		ws.bytes.reset()
+		ws.bytes.reserve(max(quantizedBytes(t, c), quantizedBytes(m.cfg.Heads, c), quantizedBytes(min(t, feedBlock), m.cfg.Intermediate)))
+	}
 }
 
 // embed sets x (T x C) to the normed sum of word, position and token-type vectors.

@@ -81,3 +81,34 @@ func checkNaive(t *testing.T, dir string) {
 		}
 	}
 }
+
+// TestBuckets compares the buckets of distances with those that the library's own function gave.
+func TestBuckets(t *testing.T) {
+	text, err := os.ReadFile(shared(t, "hf-oracle", "deberta-buckets.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recorded struct {
+		Tables []struct {
+			Buckets int   `json:"position_buckets"`
+			Longest int   `json:"max_position"`
+			From    int   `json:"rel_from"`
+			Bucket  []int `json:"bucket"`
+		}
+	}
+	if err := json.Unmarshal(text, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	const span = 10_000 // so that no row is clamped
+	for _, table := range recorded.Tables {
+		d := attention.Distances{Span: span, Buckets: table.Buckets, MaxDistance: table.Longest}
+		for i, want := range table.Bucket {
+			if got := d.Row(table.From+i) - span; got != want {
+				t.Errorf("distance %d in %d buckets to %d: %d, want %d", table.From+i, table.Buckets, table.Longest, got, want)
+			}
+		}
+	}
+	if len(recorded.Tables) == 0 {
+		t.Error("no tables")
+	}
+}

@@ -29,6 +29,12 @@ func (y layout) pack(l *Linear) (m matrix) {
 	return m
 }
 
+// packFloat lays out a layer that is float32 in every model: the small ones behind the encoder.
+func (y layout) packFloat(l *Linear) *kernel.Packed {
+	y.int8 = false
+	return y.pack(l).float
+}
+
 // product computes C = A B + bias: a is rows x K with lda between rows, c is rows x N with ldc.
 func (m matrix) product(c []float32, ldc int, a []float32, lda, rows int, ws *Workspace) {
 	_, to := m.size()

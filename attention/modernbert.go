@@ -44,6 +44,7 @@ type ModernBERT struct {
 	inputs     Config // cfg without a limit of positions: rotary positions have no table that ends
 	parameters int64
 	variant    string
+	int8       bool
 
 	tokens         []float32
 	embedNorm      Norm
@@ -58,10 +59,10 @@ type ModernBERT struct {
 
 type modernLayer struct {
 	attentionNorm, feedNorm Norm
-	qkv                     *kernel.Packed // C x 3C
-	output                  *kernel.Packed // C x C
-	gateUp                  *kernel.Packed // C x 2F
-	down                    *kernel.Packed // F x C
+	qkv                     matrix // C x 3C
+	output                  matrix // C x C
+	gateUp                  matrix // C x 2F
+	down                    matrix // F x C
 	local                   bool
 	window                  int
 	rotary                  *rotary
@@ -70,11 +71,21 @@ type modernLayer struct {
 // NewModernBERT builds the classifier and checks every shape. Like NewEncoder it takes the parameters
 // over: matrices are packed and their fields cleared.
 func NewModernBERT(cfg Config, p *ModernBERTParams) (*ModernBERT, error) {
+	return newModernBERT(cfg, p, false)
+}
+
+// NewModernBERTInt8 is NewModernBERT with the matrices of the layers in 8-bit whole numbers; see
+// NewEncoderInt8.
+func NewModernBERTInt8(cfg Config, p *ModernBERTParams) (*ModernBERT, error) {
+	return newModernBERT(cfg, p, true)
+}
+
+func newModernBERT(cfg Config, p *ModernBERTParams, int8 bool) (*ModernBERT, error) {
 	if err := p.check(&cfg); err != nil {
 		return nil, err
 	}
 	m := &ModernBERT{
-		cfg: cfg, inputs: cfg, variant: kernel.Variant(), parameters: p.count(),
+		cfg: cfg, inputs: cfg, variant: kernel.Variant(), int8: int8, parameters: p.count(),
 		tokens: p.Tokens, embedNorm: p.EmbedNorm, finalNorm: p.FinalNorm, headNorm: p.HeadNorm,
 		mean: p.Pooling == "mean", activation: activation(cfg.Activation), headActivation: activation(p.HeadActivation),
 	}
@@ -82,6 +93,7 @@ func NewModernBERT(cfg Config, p *ModernBERTParams) (*ModernBERT, error) {
 	if m.activation == nil || m.headActivation == nil {
 		return nil, fmt.Errorf("activation %q or %q is not known", cfg.Activation, p.HeadActivation)
 	}
+	y := layout{arena: kernel.NewArena(p.packedLen(&cfg, int8)), int8: int8}
 	rotaries := map[float64]*rotary{}
 	for i := range p.Layers {
 		l := &p.Layers[i]
@@ -90,12 +102,22 @@ func NewModernBERT(cfg Config, p *ModernBERTParams) (*ModernBERT, error) {
 		}
 		m.layers = append(m.layers, modernLayer{
 			attentionNorm: l.AttentionNorm, feedNorm: l.FeedNorm,
-			qkv: l.QKV.pack(), output: l.Output.pack(), gateUp: l.GateUp.pack(), down: l.Down.pack(),
+			qkv: y.pack(&l.QKV), output: y.pack(&l.Output), gateUp: y.pack(&l.GateUp), down: y.pack(&l.Down),
 			local: l.Local, window: l.Window, rotary: rotaries[l.Theta],
 		})
 	}
-	m.head, m.classify = p.Head.pack(), p.Classify.pack()
+	m.head, m.classify = y.packFloat(&p.Head), y.packFloat(&p.Classify)
 	return m, nil
+}
+
+// packedLen is the memory of all float32 matrices.
+func (p *ModernBERTParams) packedLen(c *Config, int8 bool) int {
+	layer := kernel.ArenaLen(3*c.Hidden, c.Hidden) + kernel.ArenaLen(c.Hidden, c.Hidden) +
+		kernel.ArenaLen(2*c.Intermediate, c.Hidden) + kernel.ArenaLen(c.Hidden, c.Intermediate)
+	if int8 {
+		layer = 0
+	}
+	return len(p.Layers)*layer + kernel.ArenaLen(c.Hidden, c.Hidden) + kernel.ArenaLen(len(c.Labels), c.Hidden)
 }
 
 // check compares every shape with the configuration.
@@ -153,8 +175,13 @@ func (m *ModernBERT) Parameters() int64 { return m.parameters }
 // Kernel names the kernel variant that the weights are laid out for.
 func (m *ModernBERT) Kernel() string { return m.variant }
 
-// Precision is "float32".
-func (m *ModernBERT) Precision() string { return "float32" }
+// Precision is "float32" or "int8".
+func (m *ModernBERT) Precision() string {
+	if m.int8 {
+		return "int8"
+	}
+	return "float32"
+}
 
 // NewWorkspace returns scratch memory for one goroutine.
 func (m *ModernBERT) NewWorkspace() *Workspace { return &Workspace{} }
@@ -238,6 +265,10 @@ func (m *ModernBERT) forward(dst []float32, in Input, ws *Workspace, trace *Trac
 	t, c := len(in.IDs), m.cfg.Hidden
 	ws.floats.reset()
 	ws.floats.reserve(m.workspaceFloats(t))
+	if m.int8 {
+		ws.bytes.reset()
+		ws.bytes.reserve(max(quantizedBytes(t, c), quantizedBytes(min(t, feedBlock), max(c, m.cfg.Intermediate))))
+	}
 	x := ws.floats.take(t * c)
 	normed := ws.floats.take(t * c) // the attention's context too, once the projections have read it
 	qkv := ws.floats.take(t * 3 * c)
@@ -254,10 +285,15 @@ func (m *ModernBERT) forward(dst []float32, in Input, ws *Workspace, trace *Trac
 			normRows(normed, x, keys, c, &l.attentionNorm, m.cfg.NormEps)
 			input = normed
 		}
-		kernel.MatMul(qkv, 3*c, input, c, keys, l.qkv)
-		l.rotary.rotate(qkv[:keys*3*c], c, rows)
-		m.attend(normed, qkv[:keys*3*c], rows, l, in.Mask, ws, trace.layer(m.cfg.Heads, t))
-		m.feedForward(x, normed, rows, l, ws)
+		maps := trace.layer(m.cfg.Heads, t)
+		if ws.Width > 1 {
+			m.layerShared(x, input, qkv[:keys*3*c], normed, rows, l, in.Mask, ws, maps)
+		} else {
+			l.qkv.product(qkv, 3*c, input, c, keys, ws)
+			l.rotary.rotate(qkv[:keys*3*c], c, rows)
+			m.attend(normed, qkv[:keys*3*c], rows, 0, m.cfg.Heads, l, in.Mask, ws, maps)
+			m.feedForward(x, normed, rows, l, ws)
+		}
 		trace.hidden(x)
 	}
 	m.classifyPooled(dst, x, in.Mask, visible, ws, trace)
@@ -290,7 +326,7 @@ func (in Input) first(n int) Input {
 // workspaceFloats is the scratch one message needs; its largest parts grow with T, none with T x T.
 func (m *ModernBERT) workspaceFloats(t int) int {
 	c := m.cfg.Hidden
-	return 5*t*c + min(t, feedBlock)*(2*c+2*m.cfg.Intermediate) + headFloats(t, c/m.cfg.Heads) + 3*c + 16*16
+	return 5*t*c + min(t, feedBlock)*(2*c+2*m.cfg.Intermediate) + t + headFloats(t, c/m.cfg.Heads) + 3*c + 16*16
 }
 
 // embed sets x (T x C) to the normed token vectors. Positions come in with the rotation of queries
@@ -311,8 +347,26 @@ func normRows(dst, x []float32, rows, c int, n *Norm, eps float32) {
 	}
 }
 
-// attend is self-attention of all heads; see Encoder.attend for the shapes.
-func (m *ModernBERT) attend(context, qkv []float32, rows int, l *modernLayer, mask []uint8, ws *Workspace, maps [][]float32) {
+// layerShared is what follows the first norm of a layer, with its rows and heads shared by ws.Width
+// goroutines. qkv is keys x 3C; context may be input's memory.
+func (m *ModernBERT) layerShared(x, input, qkv, context []float32, rows int, l *modernLayer, mask []uint8, ws *Workspace, maps [][]float32) {
+	const tile = 8 // rows
+	c := m.cfg.Hidden
+	ws.share(len(qkv)/(3*c), tile, func(from, to int, ws *Workspace) {
+		l.qkv.product(qkv[from*3*c:], 3*c, input[from*c:], c, to-from, ws)
+	})
+	l.rotary.rotate(qkv, c, rows)
+	ws.share(m.cfg.Heads, 1, func(from, to int, ws *Workspace) {
+		m.attend(context, qkv, rows, from, to, l, mask, ws, maps)
+	})
+	ws.share(rows, tile, func(from, to int, ws *Workspace) {
+		m.feedForward(x[from*c:], context[from*c:], to-from, l, ws)
+	})
+}
+
+// attend is self-attention of the heads from one to another; see Encoder.attend for the shapes. Only
+// the first rows queries are computed.
+func (m *ModernBERT) attend(context, qkv []float32, rows, from, to int, l *modernLayer, mask []uint8, ws *Workspace, maps [][]float32) {
 	c := m.cfg.Hidden
 	size := c / m.cfg.Heads
 	h := heads{
@@ -323,7 +377,7 @@ func (m *ModernBERT) attend(context, qkv []float32, rows int, l *modernLayer, ma
 	if mask != nil {
 		h.mask = mask[:h.tokens]
 	}
-	for i := range m.cfg.Heads {
+	for i := from; i < to; i++ {
 		var keep []float32
 		if maps != nil {
 			keep = maps[i]
@@ -344,14 +398,14 @@ func (m *ModernBERT) feedForward(x, context []float32, rows int, l *modernLayer,
 	for r := 0; r < rows; r += block {
 		n := min(block, rows-r)
 		out := x[r*c:][:n*c]
-		kernel.MatMul(y, c, context[r*c:], c, n, l.output)
+		l.output.product(y, c, context[r*c:], c, n, ws)
 		kernel.Add(out, y[:n*c])
 		normRows(y, out, n, c, &l.feedNorm, m.cfg.NormEps)
-		kernel.MatMul(wide, 2*f, y, c, n, l.gateUp)
+		l.gateUp.product(wide, 2*f, y, c, n, ws)
 		for i := range n {
 			m.gate(wide[i*2*f:][:2*f])
 		}
-		kernel.MatMul(z, c, wide, 2*f, n, l.down)
+		l.down.product(z, c, wide, 2*f, n, ws)
 		kernel.Add(out, z[:n*c])
 	}
 }

@@ -437,11 +437,56 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
+// TestInt8 holds every family's 8-bit form against its float32 form. Inputs and weights are rounded to
+// 127 steps, about 1/250 of the largest each, so logits of these small models move in the second digit.
+func TestInt8(t *testing.T) {
+	for _, family := range families {
+		var off, size float64
+		for seed := range uint64(4) {
+			g := &maker{Rand: rand.New(rand.NewPCG(seed, 21))}
+			dir := g.model(t, family)
+			exact, err := checkpoint.Load(dir, checkpoint.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rounded, err := checkpoint.Load(dir, checkpoint.Options{Int8: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := rounded.Model.Precision(); p != "int8" {
+				t.Errorf("%s: precision %q", family, p)
+			}
+			ws := rounded.Model.NewWorkspace()
+			for n := 1; n <= mostTokens; n += 7 {
+				in := g.input(n, 0)
+				in.Mask = nil
+				want := make([]float32, len(exact.Model.Config().Labels))
+				if err := exact.Model.Logits(want, in, ws); err != nil {
+					t.Fatal(err)
+				}
+				got := make([]float32, len(want))
+				if err := rounded.Model.Logits(got, in, ws); err != nil {
+					t.Fatal(err)
+				}
+				for j, v := range got {
+					off += math.Abs(float64(v - want[j]))
+					size += math.Abs(float64(want[j]))
+				}
+			}
+		}
+		t.Logf("%s: off by %.1f%%", family, 100*off/size)
+		if !(off < 0.05*size) || off == 0 {
+			t.Errorf("%s: the logits are off by %.1f%% of their size", family, 100*off/size)
+		}
+	}
+}
+
 // TestSteadyStateAllocations: a used workspace needs no memory.
 func TestSteadyStateAllocations(t *testing.T) {
-	for _, family := range families {
+	for i := range 2 * len(families) {
+		family, int8 := families[i/2], i%2 == 1
 		g := &maker{Rand: rand.New(rand.NewPCG(5, 9))}
-		f, err := checkpoint.Load(g.model(t, family), checkpoint.Options{})
+		f, err := checkpoint.Load(g.model(t, family), checkpoint.Options{Int8: int8})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -457,7 +502,7 @@ func TestSteadyStateAllocations(t *testing.T) {
 				t.Fatal(err)
 			}
 		}); n != 0 {
-			t.Errorf("%s: %v allocations a message", family, n)
+			t.Errorf("%s, int8 %v: %v allocations a message", family, int8, n)
 		}
 	}
 }

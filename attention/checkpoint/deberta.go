@@ -11,7 +11,7 @@ import (
 
 // buildDeBERTa reads a DebertaV2ForSequenceClassification, which serves v3 models as well. Defaults are
 // DebertaV2Config's and, for fields that class does not list, those of the model's code.
-func buildDeBERTa(config json.RawMessage, t Tensors, _ Options) (attention.Model, error) {
+func buildDeBERTa(config json.RawMessage, t Tensors, o Options) (attention.Model, error) {
 	f := parseFields(config)
 	f.common()
 	cfg := attention.Config{
@@ -64,6 +64,9 @@ func buildDeBERTa(config json.RawMessage, t Tensors, _ Options) (attention.Model
 	p.Classify = r.linear("classifier", len(cfg.Labels), c)
 	if r.err != nil {
 		return nil, r.err
+	}
+	if o.Int8 {
+		return attention.NewDeBERTaInt8(cfg, p)
 	}
 	return attention.NewDeBERTa(cfg, p)
 }

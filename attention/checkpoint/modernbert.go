@@ -11,7 +11,7 @@ import (
 // buildModernBERT reads a ModernBertForSequenceClassification, in the field names of transformers 4
 // (global_attn_every_n_layers, global_rope_theta, local_rope_theta) or 5 (layer_types,
 // rope_parameters). Defaults are ModernBertConfig's.
-func buildModernBERT(config json.RawMessage, t Tensors, _ Options) (attention.Model, error) {
+func buildModernBERT(config json.RawMessage, t Tensors, o Options) (attention.Model, error) {
 	f := parseFields(config)
 	f.common()
 	cfg := attention.Config{
@@ -65,6 +65,9 @@ func buildModernBERT(config json.RawMessage, t Tensors, _ Options) (attention.Mo
 	p.Classify = r.linear("classifier", len(cfg.Labels), c)
 	if r.err != nil {
 		return nil, r.err
+	}
+	if o.Int8 {
+		return attention.NewModernBERTInt8(cfg, p)
 	}
 	return attention.NewModernBERT(cfg, p)
 }

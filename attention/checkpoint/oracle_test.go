@@ -150,3 +150,19 @@ func TestDTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestNewFieldNames loads a ModernBERT under the field names of transformers 5: the same logits.
+func TestNewFieldNames(t *testing.T) {
+	from := shared(t, "hf-oracle", "modernbert-c-mean-w16-every2")
+	dir := t.TempDir()
+	for source, name := range map[string]string{"config-v5-names.json": configName, weightsName: weightsName, "cases.json": "cases.json"} {
+		data, err := os.ReadFile(filepath.Join(from, source))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkFolder(t, dir, kernel.Variant(), 5e-5)
+}
