@@ -37,6 +37,8 @@ type Learner struct {
 	words   map[string]int32
 	counts  []int64
 	names   []string
+
+	maxWords int
 }
 
 // NewLearner starts a vocabulary.
@@ -51,11 +53,16 @@ func NewLearner(o LearnOptions) *Learner {
 	if o.MinFrequency == 0 {
 		o.MinFrequency = 2
 	}
-	l := &Learner{opts: o, front: &Tokenizer{}, words: map[string]int32{}}
+	l := &Learner{opts: o, front: &Tokenizer{}, words: map[string]int32{}, maxWords: maxWords}
 	switch o.Model {
 	case "wordpiece":
 		l.front.normalize = []normalizer{newBertNormalizer(true, true, o.Lowercase, o.Lowercase)}
 		l.front.split = []preTokenizer{newBertPreTokenizer()}
+	case "bpe":
+		if o.Lowercase {
+			l.front.normalize = []normalizer{lowercase{}}
+		}
+		l.front.split = []preTokenizer{&byteLevel{pattern: newGPT2Splitter(), raw: true}}
 	}
 	return l
 }
@@ -90,7 +97,7 @@ func (l *Learner) Add(text []byte) {
 			l.words[name] = i
 			l.names = append(l.names, name)
 			l.counts = append(l.counts, 0)
-			if len(l.names) > maxWords {
+			if len(l.names) > l.maxWords {
 				l.counts[i] = 1
 				l.forget()
 				continue
@@ -105,7 +112,7 @@ func (l *Learner) Add(text []byte) {
 
 // forget drops the rarest words until half of the room is free.
 func (l *Learner) forget() {
-	for floor := int64(1); len(l.names) > maxWords/2; floor *= 2 {
+	for floor := int64(1); len(l.names) > l.maxWords/2; floor *= 2 {
 		kept := 0
 		for i, name := range l.names {
 			if l.counts[i] <= floor {
@@ -132,6 +139,8 @@ func (l *Learner) Learn() (*Tokenizer, error) {
 	switch l.opts.Model {
 	case "wordpiece":
 		return l.learnWordPiece()
+	case "bpe":
+		return l.learnBPE()
 	}
 	return nil, fmt.Errorf("learn a vocabulary: unknown model %q; known: wordpiece, bpe", l.opts.Model)
 }
@@ -219,4 +228,49 @@ func (l *Learner) learnWordPiece() (*Tokenizer, error) {
 	}
 	m.run(int64(l.opts.MinFrequency), func() bool { return len(tokens) < l.opts.VocabSize })
 	return Parse(bertFile(tokens, fileConfig{lower: l.opts.Lowercase, strip: l.opts.Lowercase, chinese: true}))
+}
+
+// robertaSpecials are the first ids of a learned byte-level vocabulary.
+var robertaSpecials = []string{"<s>", "<pad>", "</s>", "<unk>", "<mask>"}
+
+func (l *Learner) learnBPE() (*Tokenizer, error) {
+	tokens := slices.Clone(robertaSpecials)
+	ids := map[string]int32{}
+	put := func(token string) int32 {
+		id, ok := ids[token]
+		if !ok {
+			id = int32(len(tokens))
+			ids[token] = id
+			tokens = append(tokens, token)
+		}
+		return id
+	}
+	var byByte [256]int32 // all bytes, so that nothing is ever unknown
+	for b, r := range byteRunes {
+		byByte[b] = put(string(r))
+	}
+	if len(tokens) > l.opts.VocabSize {
+		return nil, fmt.Errorf("learn a vocabulary: %d tokens asked for, the bytes and the specials alone are %d", l.opts.VocabSize, len(tokens))
+	}
+	var merges []pair
+	known := map[pair]bool{}
+	m := mergeLearner{
+		join: func(a, b int32) int32 { return put(tokens[a] + tokens[b]) },
+		merged: func(a, b, _ int32) {
+			if p := (pair{a, b}); !known[p] { // a pair may come up again when two ways make one token
+				known[p] = true
+				merges = append(merges, p)
+			}
+		},
+	}
+	var word []int32
+	for _, w := range l.sortedWords() {
+		word = word[:0]
+		for _, c := range []byte(l.names[w]) {
+			word = append(word, byByte[c])
+		}
+		m.add(word, l.counts[w])
+	}
+	m.run(int64(l.opts.MinFrequency), func() bool { return len(tokens) < l.opts.VocabSize })
+	return Parse(robertaFile(tokens, merges, l.opts.Lowercase))
 }

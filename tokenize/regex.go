@@ -314,6 +314,11 @@ func (re *regex) find(s *scratch, dst []span, b []byte) []span {
 	m.reset(re)
 	last := -1
 	for at := 0; at <= len(b); {
+		if re.any == 0 { // pass over what no match starts with
+			for at < len(b) && re.first[min(b[at], utf8.RuneSelf)] == 0 {
+				at++
+			}
+		}
 		end := re.matchAt(m, b, at)
 		if end < 0 || end == at && at == last {
 			if at == len(b) {
