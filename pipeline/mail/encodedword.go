@@ -5,10 +5,13 @@ import "bytes"
 // DecodeHeader turns a raw header value into text: unfolded, RFC 2047 encoded words decoded, raw
 // eight-bit bytes read as UTF-8 or guessed. Neighbouring words of one charset are joined before
 // they are decoded, because software splits letters between words.
-func DecodeHeader(v []byte) string {
+func DecodeHeader(v []byte) string { return DecodeHeaderAs(v, "") }
+
+// DecodeHeaderAs is DecodeHeader with the charset of raw eight-bit bytes.
+func DecodeHeaderAs(v []byte, raw string) string {
 	v = Unfold(v)
 	if bytes.Index(v, []byte("=?")) < 0 {
-		return string(decodeRaw(v))
+		return string(decodeRaw(v, raw))
 	}
 	var out, pending []byte
 	charset := ""
@@ -26,13 +29,13 @@ func DecodeHeader(v []byte) string {
 		w, ok := parseWord(v[i:])
 		if !ok {
 			flush()
-			out = append(out, decodeRaw(v[:i+2])...)
+			out = append(out, decodeRaw(v[:i+2], raw)...)
 			v = v[i+2:]
 			continue
 		}
 		if between := v[:i]; len(pending) == 0 || !blank(between) {
 			flush()
-			out = append(out, decodeRaw(between)...)
+			out = append(out, decodeRaw(between, raw)...)
 		}
 		if name := normalLabel(w.charset); name != charset || statefulWord(name) {
 			flush()
@@ -43,13 +46,10 @@ func DecodeHeader(v []byte) string {
 		} else {
 			pending, _ = DecodeQuotedPrintable(pending, bytes.ReplaceAll(w.text, []byte("_"), []byte(" ")))
 		}
-		if len(pending) == 0 { // an empty word still joins its neighbours
-			pending = pending[:0]
-		}
 		v = v[i+w.length:]
 	}
 	flush()
-	return string(append(out, decodeRaw(v)...))
+	return string(append(out, decodeRaw(v, raw)...))
 }
 
 // statefulWord says whether each word of the charset starts in its own initial state, so that
@@ -58,11 +58,11 @@ func statefulWord(name string) bool {
 	return name == "utf-7" || name == "hz-gb-2312" || name == "utf-16" || name == "utf-32" || len(name) > 8 && name[:8] == "iso-2022"
 }
 
-func decodeRaw(v []byte) []byte {
+func decodeRaw(v []byte, charset string) []byte {
 	if isASCII(v) && bytes.IndexByte(v, 0x1b) < 0 {
 		return v
 	}
-	return DecodeCharset(v, "").Text
+	return DecodeCharset(v, charset).Text
 }
 
 type encodedWord struct {

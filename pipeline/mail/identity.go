@@ -90,7 +90,7 @@ func (o *Labels) identifyHeader(m *Message, id *Identity, c *labelCandidates) {
 	if labelHeader == "" {
 		labelHeader = "X-Queue"
 	}
-	var received, references, reply []byte
+	var received, references, reply, subject, contentType []byte
 	h := NewHeaderScanner(m.Raw)
 	for {
 		f, ok := h.Next()
@@ -103,8 +103,10 @@ func (o *Labels) identifyHeader(m *Message, id *Identity, c *labelCandidates) {
 			id.MessageID = messageID(f.Value)
 		case f.Is("Date") && !id.HasDate:
 			o.date(id, string(Unfold(f.Value)))
-		case f.Is("Subject") && id.Subject == "":
-			id.Subject = DecodeHeader(f.Value)
+		case f.Is("Subject") && len(subject) == 0:
+			subject = f.Value
+		case f.Is("Content-Type") && contentType == nil:
+			contentType = f.Value
 		case f.Is("Received") && received == nil:
 			received = f.Value
 		case f.Is("References") && references == nil:
@@ -121,12 +123,30 @@ func (o *Labels) identifyHeader(m *Message, id *Identity, c *labelCandidates) {
 			id.Routed = strings.TrimSpace(DecodeHeader(f.Value))
 		}
 	}
+	id.Subject = DecodeHeaderAs(subject, bodyCharset(subject, contentType))
 	if id.ThreadKey = bareID(messageID(references)); id.ThreadKey == "" {
 		id.ThreadKey = bareID(messageID(reply))
 	}
 	if !id.HasDate {
 		o.fallbackDate(m, id, received)
 	}
+}
+
+// bodyCharset is the charset that a message declares for its body, for a subject with raw bytes in
+// it: software that writes them uses one charset for both.
+func bodyCharset(subject, contentType []byte) string {
+	if isASCII(subject) {
+		return ""
+	}
+	_, after, ok := bytes.Cut(bytes.ToLower(contentType), []byte("charset="))
+	if !ok {
+		return ""
+	}
+	after = bytes.TrimLeft(after, "\"' ")
+	if end := bytes.IndexAny(after, "\"'; \r\n"); end >= 0 {
+		after = after[:end]
+	}
+	return string(after)
 }
 
 // fallbackDate takes the date from the mbox line, else from the first Received field. It never

@@ -224,7 +224,7 @@ func (e *Extractor) finish(t *Text, full []byte, hashBody bool) {
 		}
 		own = e.clean(e.own)
 		left := wordsUpTo(own, 2)
-		if dropped > 0 && (left == 0 || left < 2 && wordsUpTo(whole, 11) > 10) {
+		if dropped > 0 && (left == 0 || left < 2 && !e.zones.certain && wordsUpTo(whole, 11) > 10) {
 			e.warn(mail.CodeQuoteReverted)
 			own, dropped = whole, 0
 		}

@@ -22,6 +22,9 @@ type zoner struct {
 	lines  []line
 	quotes []Span // marked by the HTML reader
 	spans  []Span
+	// certain says that a quote was found whose signs leave no doubt: quoted lines under an
+	// attribution, or the header block of a quoted message.
+	certain bool
 }
 
 type line struct {
@@ -78,6 +81,7 @@ const (
 
 func (z *zoner) classify() {
 	mode := modeOwn
+	z.certain = false
 	prefix := byte(0) // what quoted lines start with, once something has been attributed
 	q := 0
 	for i := 0; i < len(z.lines); i++ {
@@ -113,13 +117,15 @@ func (z *zoner) classify() {
 		if isForward(t) { // what somebody forwards is what they want read
 			return
 		}
-		if k := z.startsQuote(i, t); k >= 0 {
+		if k, header := z.startsQuote(i, t); k >= 0 {
 			for j := i - k; j <= i; j++ {
 				z.lines[j].zone = Quoted
 			}
-			if mode = modeRest; z.prefix(i+1) != 0 {
-				mode, prefix = modeLines, z.prefix(i+1)
+			mode = modeRest
+			if p := z.prefix(i + 1); p != 0 && !header {
+				mode, prefix = modeLines, p
 			}
+			z.certain = z.certain || header || mode == modeLines
 			continue
 		}
 		if mode == modeSigned {
@@ -170,24 +176,24 @@ func (z *zoner) prefix(i int) byte {
 	return 0
 }
 
-// startsQuote says whether a quote begins with line i, and with how many lines before it; -1 if
-// not.
-func (z *zoner) startsQuote(i int, t []byte) int {
+// startsQuote says with how many lines before line i a quote begins there, -1 if none does; header
+// says that it is the whole quoted message that follows, header and all.
+func (z *zoner) startsQuote(i int, t []byte) (before int, header bool) {
 	switch c := t[0]; {
 	case c == '-' && isOriginal(t):
-		return 0
+		return 0, true
 	case c == '_' && len(t) >= 10 && len(bytes.Trim(t, "_")) == 0 && i+1 < len(z.lines) && z.headerBlock(i+1):
-		return 0
-	case bytes.IndexByte(t[:min(len(t), 12)], ':') > 0 && z.headerBlock(i):
-		return 0
+		return 0, true
+	case bytes.IndexByte(t[:min(len(t), 16)], ':') > 0 && z.headerBlock(i):
+		return 0, true
 	}
 	if t[len(t)-1] == ':' {
-		return z.attribution(i)
+		return z.attribution(i), false
 	}
-	if t[0] >= '0' && t[0] <= '9' && len(t) <= 200 && startsWithDate(t) && bytes.IndexByte(t, '@') > 0 && z.prefix(i+1) != 0 {
-		return 0
+	if isDigit(t[0]) && len(t) <= 200 && startsWithDate(t) && bytes.IndexByte(t, '@') > 0 && z.prefix(i+1) != 0 {
+		return 0, false
 	}
-	return -1
+	return -1, false
 }
 
 // attribution looks for "On ... wrote:" ending with line i, starting at most two lines before; the
@@ -452,31 +458,39 @@ func (z *zoner) closing() {
 		z.lines[last].zone = Signature
 		return
 	}
-	top, phone := last, -1
-	for n := 0; top >= 0 && n < 10 && z.lines[top].zone == Own; top-- {
+	phone := -1
+	for top, n := last, 0; top >= 0 && n < 10 && z.lines[top].zone == Own; top-- {
 		t := z.at(top)
-		if len(t) > 80 {
-			break
-		}
 		if len(t) == 0 {
 			continue
-		}
-		n++
-		if isPhoneLine(t) {
-			phone = top
 		}
 		if phone >= 0 && isFormula(t) {
 			z.sign(top, last)
 			return
 		}
+		if !isSignatureLine(t) {
+			break
+		}
+		n++
+		if isPhoneLine(t) {
+			phone = top
+		}
 	}
-	if phone >= 0 && phone > top {
+	if phone >= 0 {
 		// No formula: the block without empty lines around the number.
-		for phone > 0 && z.lines[phone-1].zone == Own && len(z.at(phone-1)) > 0 && len(z.at(phone-1)) <= 60 && !bytes.ContainsAny(z.at(phone-1), ".?!") {
+		for phone > 0 && z.lines[phone-1].zone == Own && len(z.at(phone-1)) > 0 && isSignatureLine(z.at(phone-1)) {
 			phone--
 		}
 		z.sign(phone, last)
 	}
+}
+
+// isSignatureLine says whether a line could stand in a signature: short, and no sentence.
+func isSignatureLine(t []byte) bool {
+	if len(t) > 70 || bytes.IndexByte([]byte(".?!:;,"), t[len(t)-1]) >= 0 && !isFormula(t) {
+		return false
+	}
+	return bytes.Count(t, []byte(" ")) < 10 && !bytes.Contains(t, []byte(". "))
 }
 
 func (z *zoner) sign(from, to int) {
@@ -509,12 +523,20 @@ func isPhoneLine(t []byte) bool {
 		return false
 	}
 	low := strings.ToLower(string(t))
-	for _, p := range [...]string{"tel", "phone", "ph:", "ph.", "mobile", "mobil", "cell", "fax", "office", "direct", "t:", "m:", "p:", "f:", "t.", "m.", "tél", "handy", "telefon", "cel", "gsm", "+"} {
-		if strings.HasPrefix(low, p) {
+	for _, p := range [...]string{"telephone", "telefon", "tel", "phone", "ph", "mobile", "mobil", "cell", "cel", "fax", "office", "direct", "t", "m", "p", "f", "tél", "handy", "gsm"} {
+		if rest, ok := strings.CutPrefix(low, p); ok && rest != "" && !isLetter(rest[0]) {
 			return letters <= digits+20
 		}
 	}
-	return words <= 1 && letters <= 6 && (low[0] == '(' || isDigit(low[0]))
+	if words > 1 || letters > 6 {
+		return false
+	}
+	switch low[0] {
+	case '+', '(', '0':
+		return true
+	}
+	// 555-123-4567
+	return digits == 10 && strings.Count(low, "-") == 2
 }
 
 // formulas close letters.
