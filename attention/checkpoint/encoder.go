@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"misroute/attention"
@@ -42,17 +43,35 @@ var distilbertNames = encoderNames{
 	pool: "pre_classifier", classify: "classifier",
 }
 
-// buildBERT reads a BertForSequenceClassification. Defaults are BertConfig's.
-func buildBERT(config json.RawMessage, t Tensors, o Options) (attention.Model, error) {
-	f := parseFields(config)
-	cfg := bertConfig(f, attention.Config{VocabSize: 30522, TypeVocab: 2, NormEps: 1e-12})
-	return buildEncoder(f, cfg, bertNames, f.positions(512), t, o)
+// encoderPlan is what config.json says about an encoder: its sizes, the names of its tensors and the
+// number of rows of its position table.
+type encoderPlan func(f *fields) (cfg attention.Config, n encoderNames, rows int)
+
+var encoderPlans = map[string]encoderPlan{
+	"bert": planBERT, "distilbert": planDistilBERT, "roberta": planRoBERTa, "xlm-roberta": planRoBERTa,
 }
 
-// buildRoBERTa reads a RobertaForSequenceClassification or XLMRobertaForSequenceClassification.
-// Defaults are those of their config classes.
+func buildBERT(config json.RawMessage, t Tensors, o Options) (attention.Model, error) {
+	return buildEncoder(planBERT, config, t, o)
+}
+
 func buildRoBERTa(config json.RawMessage, t Tensors, o Options) (attention.Model, error) {
-	f := parseFields(config)
+	return buildEncoder(planRoBERTa, config, t, o)
+}
+
+func buildDistilBERT(config json.RawMessage, t Tensors, o Options) (attention.Model, error) {
+	return buildEncoder(planDistilBERT, config, t, o)
+}
+
+// planBERT reads a BertForSequenceClassification. Defaults are BertConfig's.
+func planBERT(f *fields) (attention.Config, encoderNames, int) {
+	cfg := bertConfig(f, attention.Config{VocabSize: 30522, TypeVocab: 2, NormEps: 1e-12})
+	return cfg, bertNames, f.positions(512)
+}
+
+// planRoBERTa reads a RobertaForSequenceClassification or XLMRobertaForSequenceClassification.
+// Defaults are those of their config classes.
+func planRoBERTa(f *fields) (attention.Config, encoderNames, int) {
 	missing := attention.Config{VocabSize: 50265, TypeVocab: 2, NormEps: 1e-12, PadID: 1}
 	if f.text("model_type", "") == "xlm-roberta" {
 		missing.VocabSize = 30522
@@ -64,13 +83,12 @@ func buildRoBERTa(config json.RawMessage, t Tensors, o Options) (attention.Model
 	if f.err == nil && cfg.Positions < 1 {
 		f.fail("max_position_embeddings", "is %d, which leaves no position after pad_token_id %d", rows, cfg.PadID)
 	}
-	return buildEncoder(f, cfg, robertaNames, rows, t, o)
+	return cfg, robertaNames, rows
 }
 
-// buildDistilBERT reads a DistilBertForSequenceClassification. Defaults are DistilBertConfig's, which
+// planDistilBERT reads a DistilBertForSequenceClassification. Defaults are DistilBertConfig's, which
 // also answers to the names that other families use.
-func buildDistilBERT(config json.RawMessage, t Tensors, o Options) (attention.Model, error) {
-	f := parseFields(config)
+func planDistilBERT(f *fields) (attention.Config, encoderNames, int) {
 	f.rename(map[string]string{"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"})
 	f.common()
 	cfg := attention.Config{
@@ -84,7 +102,7 @@ func buildDistilBERT(config json.RawMessage, t Tensors, o Options) (attention.Mo
 		NormEps:      1e-12, // fixed in the family's code
 	}
 	cfg.Heads = f.heads("n_heads", 12, cfg.Hidden)
-	return buildEncoder(f, cfg, distilbertNames, f.positions(512), t, o)
+	return cfg, distilbertNames, f.positions(512)
 }
 
 // bertConfig reads the fields that BERT and RoBERTa share; missing holds the defaults that differ.
@@ -108,14 +126,11 @@ func bertConfig(f *fields, missing attention.Config) attention.Config {
 // positions is the number of rows of the position table.
 func (f *fields) positions(missing int) int { return f.integer("max_position_embeddings", missing, 1) }
 
-// buildEncoder reads the tensors of any of the three families; rows is the length of the position table.
-func buildEncoder(f *fields, cfg attention.Config, n encoderNames, rows int, t Tensors, o Options) (attention.Model, error) {
-	cfg.ModelType = f.text("model_type", "")
-	cfg.TrainedCap = f.integer("max_trained_tokens", 0, 0)
-	if cfg.Positions == 0 {
-		cfg.Positions = rows
-	}
-	if f.err != nil {
+// buildEncoder reads a model of any of the three families.
+func buildEncoder(plan encoderPlan, config json.RawMessage, t Tensors, o Options) (attention.Model, error) {
+	f := parseFields(config)
+	cfg, n, rows := plan(f)
+	if completeEncoder(&cfg, f, rows); f.err != nil {
 		return nil, f.err
 	}
 	r := &reader{t: t}
@@ -127,6 +142,15 @@ func buildEncoder(f *fields, cfg attention.Config, n encoderNames, rows int, t T
 		return attention.NewEncoderInt8(cfg, p)
 	}
 	return attention.NewEncoder(cfg, p)
+}
+
+// completeEncoder adds what all families have in common.
+func completeEncoder(cfg *attention.Config, f *fields, rows int) {
+	cfg.ModelType = f.text("model_type", "")
+	cfg.TrainedCap = f.integer("max_trained_tokens", 0, 0)
+	if cfg.Positions == 0 {
+		cfg.Positions = rows
+	}
 }
 
 // readEncoderParams asks r for every tensor of the model.
@@ -167,11 +191,17 @@ func ignoreRoBERTa(tensor string) bool {
 	return ignoreBERT(tensor) || strings.HasPrefix(tensor, "roberta.pooler.") || strings.HasPrefix(tensor, "lm_head.")
 }
 
-// EncoderTensors gives the parameters of a BERT classifier ("bert") the names that
-// BertForSequenceClassification saves, for Write. The arrays are shared. It must be called before
+// EncoderTensors gives the parameters of a classifier the names that its family's
+// ...ForSequenceClassification saves, for Write. The arrays are shared. It must be called before
 // attention.NewEncoder, which takes the matrices.
 func EncoderTensors(cfg *attention.Config, p *attention.EncoderParams) []Tensor {
 	n, c, wide := bertNames, cfg.Hidden, cfg.Intermediate
+	switch cfg.ModelType {
+	case "distilbert":
+		n = distilbertNames
+	case "roberta", "xlm-roberta":
+		n = robertaNames
+	}
 	var list []Tensor
 	add := func(name string, data []float32, shape ...int) {
 		list = append(list, Tensor{Name: name, Shape: shape, Data: data})
@@ -186,7 +216,9 @@ func EncoderTensors(cfg *attention.Config, p *attention.EncoderParams) []Tensor 
 	}
 	add(n.embeddings+"word_embeddings.weight", p.Words, cfg.VocabSize, c)
 	add(n.embeddings+"position_embeddings.weight", p.Positions, len(p.Positions)/c, c)
-	add(n.embeddings+"token_type_embeddings.weight", p.Types, cfg.TypeVocab, c)
+	if cfg.TypeVocab > 0 {
+		add(n.embeddings+"token_type_embeddings.weight", p.Types, cfg.TypeVocab, c)
+	}
 	norm(n.embeddings+"LayerNorm", p.EmbedNorm)
 	for i := range p.Layers {
 		l, layer := fmt.Sprintf("%s%d.", n.layer, i), &p.Layers[i]
@@ -204,27 +236,38 @@ func EncoderTensors(cfg *attention.Config, p *attention.EncoderParams) []Tensor 
 	return list
 }
 
-// EncoderConfig is the config.json of a BERT classifier, for Write, in the words of Hugging Face
+// EncoderConfig is the config.json of a classifier, for Write, in the words of Hugging Face
 // transformers; max_trained_tokens is our own.
 func EncoderConfig(cfg *attention.Config) map[string]any {
 	id2label, label2id := labelMaps(cfg.Labels)
 	m := map[string]any{
-		"architectures":           []string{"BertForSequenceClassification"},
-		"model_type":              "bert",
-		"hidden_act":              cfg.Activation,
-		"hidden_size":             cfg.Hidden,
-		"id2label":                id2label,
-		"label2id":                label2id,
-		"intermediate_size":       cfg.Intermediate,
-		"layer_norm_eps":          cfg.NormEps,
-		"max_position_embeddings": cfg.Positions,
-		"num_attention_heads":     cfg.Heads,
-		"num_hidden_layers":       cfg.Layers,
-		"pad_token_id":            cfg.PadID,
-		"position_embedding_type": "absolute",
-		"torch_dtype":             "float32",
-		"type_vocab_size":         cfg.TypeVocab,
-		"vocab_size":              cfg.VocabSize,
+		"model_type":   cfg.ModelType,
+		"id2label":     id2label,
+		"label2id":     label2id,
+		"pad_token_id": cfg.PadID,
+		"torch_dtype":  "float32",
+		"vocab_size":   cfg.VocabSize,
+	}
+	set := func(more map[string]any) { maps.Copy(m, more) }
+	if cfg.ModelType == "distilbert" {
+		set(map[string]any{
+			"architectures": []string{"DistilBertForSequenceClassification"}, "activation": cfg.Activation, "dim": cfg.Hidden,
+			"hidden_dim": cfg.Intermediate, "max_position_embeddings": cfg.Positions, "n_heads": cfg.Heads, "n_layers": cfg.Layers,
+		})
+	} else {
+		set(map[string]any{
+			"hidden_act": cfg.Activation, "hidden_size": cfg.Hidden, "intermediate_size": cfg.Intermediate, "layer_norm_eps": cfg.NormEps,
+			"num_attention_heads": cfg.Heads, "num_hidden_layers": cfg.Layers, "position_embedding_type": "absolute",
+			"type_vocab_size": cfg.TypeVocab,
+		})
+		class, rows := "BertForSequenceClassification", cfg.Positions
+		if cfg.ModelType != "bert" {
+			class, rows = "RobertaForSequenceClassification", rows+int(cfg.PadID)+1
+		}
+		if cfg.ModelType == "xlm-roberta" {
+			class = "XLMRobertaForSequenceClassification"
+		}
+		set(map[string]any{"architectures": []string{class}, "max_position_embeddings": rows})
 	}
 	if cfg.TrainedCap > 0 {
 		m["max_trained_tokens"] = cfg.TrainedCap

@@ -237,6 +237,7 @@ type trainer struct {
 	stderr io.Writer
 	corpus *corpus
 	tokens *tokenize.Tokenizer
+	old    *checkpoint.Pretrained // of --from
 	// all, training and held are the messages as token ids; held is empty without --held-out.
 	all, training, held []train.Example
 	began               time.Time
@@ -332,7 +333,7 @@ func (t *trainer) prepare(ctx context.Context) (err error) {
 // at, so that the held-out messages may take part.
 func (t *trainer) learnVocabulary() error {
 	if t.o.from != "" {
-		return nil // comes with the model
+		return t.readPretrained()
 	}
 	began := time.Now()
 	if t.o.vocabulary.VocabSize == 0 {

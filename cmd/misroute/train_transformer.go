@@ -12,6 +12,7 @@ import (
 	"misroute/attention"
 	"misroute/attention/checkpoint"
 	"misroute/attention/train"
+	"misroute/tokenize"
 )
 
 // fitTransformer learns a small BERT from nothing, or fine-tunes a model folder.
@@ -88,8 +89,44 @@ func (t *trainer) writeEncoder(e *train.Encoder, judged train.Judgement) (string
 	return facts + ", " + seconds(t.began), nil
 }
 
-// newEncoder draws a new network in the shape asked for.
+// readPretrained reads the model to fine-tune, and its tokenizer.
+func (t *trainer) readPretrained() (err error) {
+	if t.old, err = checkpoint.ReadPretrained(t.o.from, t.corpus.queues); err != nil {
+		return usageError(err)
+	}
+	if t.old.Tokenizer == "" {
+		return usagef("--from %s: no tokenizer.json and no vocab.txt: put the tokenizer's file into the folder", t.o.from)
+	}
+	if t.tokens, err = tokenize.Load(t.old.Tokenizer); err != nil {
+		return usagef("--from %s: %w", t.o.from, err)
+	}
+	c := &t.old.Config
+	if int(t.tokens.MaxID()) >= c.VocabSize {
+		return usagef("--from %s: the tokenizer's ids go up to %d, the model has %d tokens: they do not belong together", t.o.from, t.tokens.MaxID(), c.VocabSize)
+	}
+	if t.o.top > c.Layers {
+		return usagef("--top %d: the model has %d layers", t.o.top, c.Layers)
+	}
+	t.say("fine-tuning %s: %s of %d layers and %d channels, %s", t.o.from, c.ModelType, c.Layers, c.Hidden, t.tokens.Describe())
+	return nil
+}
+
+// newEncoder draws a new network in the shape asked for, or goes on from the one of --from.
 func (t *trainer) newEncoder() (*train.Encoder, error) {
+	if t.old != nil {
+		c := t.old.Config
+		if c.TrainedCap = c.Positions; t.o.fit.MaxTokens > 0 {
+			c.TrainedCap = t.o.fit.MaxTokens
+		}
+		e, err := train.FromEncoder(c, t.old.Params, t.o.seed)
+		if err != nil {
+			return nil, usageError(err)
+		}
+		if t.o.top >= 0 {
+			e.Freeze(t.o.top)
+		}
+		return e, nil
+	}
 	s := t.o.shape
 	pad, _ := t.tokens.PadID()
 	c := attention.Config{
