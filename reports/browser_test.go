@@ -75,6 +75,7 @@ func pagesToLookAt(t *testing.T) map[string][]byte {
 		}
 		pages[name] = b.Bytes()
 	}
+	comparedPages(t, pages, nasty)
 	return pages
 }
 

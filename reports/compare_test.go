@@ -585,3 +585,41 @@ func forms(r interface {
 		".txt": func(w io.Writer) error { return r.Terminal(w, TermOptions{}) }, ".html": r.HTML, ".md": r.Markdown, ".json": r.JSON,
 	}
 }
+
+func TestCompareGolden(t *testing.T) {
+	f := crumb(1, 900)
+	c := compared(t, f, worse(f, 25), CompareOptions{})
+	golden(t, "compare.html", c.HTML)
+	golden(t, "compare.md", c.Markdown)
+	golden(t, "compare.txt", func(out io.Writer) error { return c.Terminal(out, TermOptions{}) })
+}
+
+// comparedPages adds a comparison and a trend, tame and hostile, to the pages that a browser opens.
+func comparedPages(t *testing.T, pages map[string][]byte, nasty *result.Folder) {
+	t.Helper()
+	f := crumb(1, 310)
+	b := another(nasty)
+	b.Run.RunID, b.Run.Model.Name = "b", hostile[2]
+	b.Rows = slices.Clone(worse(nasty, 5).Rows)
+	for i := range nasty.Rows {
+		// Hostile ids repeat; messages are told apart by content.
+		nasty.Rows[i].ContentSHA256, b.Rows[i].ContentSHA256 = fmt.Sprint(i), fmt.Sprint(i)
+	}
+	later := another(b)
+	later.Run.RunID, later.Run.Inputs = "later", []result.InputFacts{{Name: hostile[1]}}
+	for i := range later.Rows {
+		later.Rows[i].Week, later.Rows[i].ContentSHA256 = "", fmt.Sprint("later ", i)
+	}
+	for name, r := range map[string]interface{ HTML(io.Writer) error }{
+		"compare":         compared(t, f, worse(f, 9), CompareOptions{}),
+		"compare-hostile": compared(t, nasty, b, CompareOptions{Options: Options{WithText: true}}),
+		"trend":           trended(t, Options{}, weekOf(1, 310, "2026-W46"), weekOf(2, 250, "2026-W47")),
+		"trend-hostile":   trended(t, Options{}, nasty, later),
+	} {
+		var page bytes.Buffer
+		if err := r.HTML(&page); err != nil {
+			t.Fatal(name, err)
+		}
+		pages[name] = page.Bytes()
+	}
+}

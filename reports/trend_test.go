@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -274,4 +275,16 @@ func TestTrendLook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+func TestTrendGolden(t *testing.T) {
+	var runs []*result.Folder
+	for i := range 9 {
+		runs = append(runs, weekOf(uint64(i), 200+40*i, fmt.Sprintf("2026-W%d", 39+i)))
+	}
+	runs[6] = worse(runs[6], 6)
+	x := trended(t, Options{}, runs...)
+	golden(t, "trend.html", x.HTML)
+	golden(t, "trend.md", x.Markdown)
+	golden(t, "trend.txt", func(out io.Writer) error { return x.Terminal(out, TermOptions{}) })
 }
