@@ -589,7 +589,6 @@ func forms(r interface {
 func TestCompareGolden(t *testing.T) {
 	f := crumb(1, 900)
 	c := compared(t, f, worse(f, 25), CompareOptions{})
-	golden(t, "compare.html", c.HTML)
 	golden(t, "compare.md", c.Markdown)
 	golden(t, "compare.txt", func(out io.Writer) error { return c.Terminal(out, TermOptions{}) })
 }

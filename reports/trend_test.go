@@ -284,7 +284,6 @@ func TestTrendGolden(t *testing.T) {
 	}
 	runs[6] = worse(runs[6], 6)
 	x := trended(t, Options{}, runs...)
-	golden(t, "trend.html", x.HTML)
 	golden(t, "trend.md", x.Markdown)
 	golden(t, "trend.txt", func(out io.Writer) error { return x.Terminal(out, TermOptions{}) })
 }

@@ -78,3 +78,22 @@ func TestShareLost(t *testing.T) {
 		}
 	}
 }
+
+func FuzzParseBuckets(f *testing.F) {
+	for _, s := range []string{"", "64,256,1024", "equal:4", "equal:", "0", "-1,2", " 7 , 9 ", "equal:1001"} {
+		f.Add(s)
+	}
+	lengths := []int{1, 5, 5, 64, 65, 2000}
+	f.Fuzz(func(t *testing.T, spec string) {
+		b, err := ParseBuckets(spec, lengths)
+		if err != nil {
+			return
+		}
+		for _, l := range lengths {
+			i := b.Of(l)
+			if low, high := b.Range(i); i >= b.Len() || l <= low || high != 0 && l > high {
+				t.Errorf("%q puts %d into (%d,%d]", spec, l, low, high)
+			}
+		}
+	})
+}

@@ -119,7 +119,7 @@ func ComparePaired(clusters []PairCluster, alpha float64, o Resampling) Paired {
 	p.McNemarResult = McNemar(b, c)
 	p.Effect = pairedEffect(clusters, b, c, p.N, p.Clusters)
 	p.Difference, p.Interval = BonettPriceAt(b, c, p.N, p.Effect, ZOf(alpha))
-	p.Cluster = SignFlip(differences, o)
+	p.Cluster = ClusterSignFlip(differences, o)
 	return p
 }
 

@@ -134,7 +134,7 @@ func PerMisrouteSaved(saved []int, extra []float64, alpha float64, o Resampling)
 	for i := range cost {
 		cost[i] /= float64(count[i])
 	}
-	replicates := Bootstrap(count, o, 2, func() func([]int, []float64) {
+	replicates := ClusterBootstrap(count, o, 2, func() func([]int, []float64) {
 		return func(drawn []int, out []float64) {
 			s, e := 0, 0.0
 			for i, k := range drawn {

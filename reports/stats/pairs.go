@@ -119,7 +119,7 @@ func compareMacroF1(contents []pairContent, queues int, alpha float64, o Resampl
 	}
 	var at [3]float64
 	evaluator()(multiplicity, at[:])
-	r := Bootstrap(multiplicity, o, 3, evaluator)
+	r := ClusterBootstrap(multiplicity, o, 3, evaluator)
 	d := MacroF1Difference{Base: at[0], Cand: at[1], Difference: at[2], Draws: r.Draws, Seed: r.Seed}
 	d.BaseInterval, _ = r.Interval(0, alpha)
 	d.CandInterval, _ = r.Interval(1, alpha)
@@ -160,7 +160,7 @@ func CompareCost(clusters []CostCluster, alpha float64, o Resampling) (CostDiffe
 		return d, false
 	}
 	d.Difference = (d.Cand - d.Base) / float64(d.N)
-	d.Cluster = SignFlip(differences, o)
+	d.Cluster = ClusterSignFlip(differences, o)
 
 	sign := 1.0
 	if d.Difference < 0 {
@@ -177,7 +177,7 @@ func CompareCost(clusters []CostCluster, alpha float64, o Resampling) (CostDiffe
 	for i, c := range contents {
 		multiplicity[i] = count[c]
 	}
-	r := Bootstrap(multiplicity, o, 1, func() func([]int, []float64) {
+	r := ClusterBootstrap(multiplicity, o, 1, func() func([]int, []float64) {
 		return func(drawn []int, out []float64) {
 			sum, n := 0.0, 0
 			for i, k := range drawn {

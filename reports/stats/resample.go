@@ -64,12 +64,12 @@ type SignFlipResult struct {
 	P        float64 `json:"p"`
 }
 
-// SignFlip tests whether the sum of the clusters' differences is further from zero than chance
+// ClusterSignFlip tests whether the sum of the clusters' differences is further from zero than chance
 // makes it, when swapping the two runs within any whole cluster would be as likely: the sign of
 // each difference is then a fair coin, and messages of a cluster keep their dependence. Two-sided,
 // p = (1 + draws at least as far)/(1 + draws), which is never 0 (Phipson and Smyth 2010). Without
 // any change p is 1.
-func SignFlip(differences []float64, o Resampling) SignFlipResult {
+func ClusterSignFlip(differences []float64, o Resampling) SignFlipResult {
 	o = o.filled(SignFlipDraws)
 	result := SignFlipResult{Draws: o.Draws, Seed: o.Seed, P: 1}
 	// Only sizes matter, and equal sizes are exchangeable: a draw needs the number of heads among
@@ -157,12 +157,12 @@ func sortedQuantile(sorted []float64, p float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// Bootstrap resamples whole clusters with replacement, as many as there are, and evaluates
+// ClusterBootstrap resamples whole clusters with replacement, as many as there are, and evaluates
 // statistics of each resample. Clusters of equal content are given once, with their multiplicity:
 // a resample then is the number of times each content was drawn, a multinomial vector, which costs
 // a few operations a content instead of one a message. newStatistic makes one function a worker;
 // it gets the counts of a resample and writes width values, NaN for one that is undefined.
-func Bootstrap(multiplicity []int, o Resampling, width int, newStatistic func() func(counts []int, out []float64)) *Replicates {
+func ClusterBootstrap(multiplicity []int, o Resampling, width int, newStatistic func() func(counts []int, out []float64)) *Replicates {
 	o = o.filled(BootstrapDraws)
 	clusters := 0
 	for _, m := range multiplicity {

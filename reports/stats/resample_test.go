@@ -25,17 +25,17 @@ func TestSignFlipAgainstScipy(t *testing.T) {
 		{[]float64{.5, 1.5, 2, -.25, 1, 1, 3}, 0.03125},
 		{[]float64{4, 1, 1, 1, 1, -1, 2, 2, -3, 1, 1, 1, -1, 2}, 0.1051025390625},
 	} {
-		got := SignFlip(c.d, Resampling{Draws: 200_000})
+		got := ClusterSignFlip(c.d, Resampling{Draws: 200_000})
 		// Four standard errors of 200,000 draws.
 		near(t, "p", got.P, c.p, 4*math.Sqrt(c.p*(1-c.p)/200_000)+1e-5)
 	}
 }
 
 func TestSignFlipRules(t *testing.T) {
-	if r := SignFlip(nil, Resampling{}); r.P != 1 || r.Draws != SignFlipDraws {
+	if r := ClusterSignFlip(nil, Resampling{}); r.P != 1 || r.Draws != SignFlipDraws {
 		t.Errorf("nothing changed: %+v", r)
 	}
-	if r := SignFlip([]float64{0, 0}, Resampling{}); r.P != 1 || r.Changed != 0 {
+	if r := ClusterSignFlip([]float64{0, 0}, Resampling{}); r.P != 1 || r.Changed != 0 {
 		t.Errorf("no difference: %+v", r)
 	}
 	d := []float64{3, 1, -1, 1, 1, 2, 1, .1, .2, -.3}
@@ -45,22 +45,22 @@ func TestSignFlipRules(t *testing.T) {
 		turned[i] = -turned[i]
 	}
 	for _, workers := range []int{0, 1, 3, 16, 20_000} {
-		a, b := SignFlip(d, Resampling{Workers: workers}), SignFlip(turned, Resampling{Workers: workers})
-		if a.P != SignFlip(d, Resampling{}).P {
+		a, b := ClusterSignFlip(d, Resampling{Workers: workers}), ClusterSignFlip(turned, Resampling{Workers: workers})
+		if a.P != ClusterSignFlip(d, Resampling{}).P {
 			t.Errorf("%d workers: p %v", workers, a.P)
 		}
 		if a.P != b.P || math.Abs(a.Observed+b.Observed) > 1e-12 {
 			t.Errorf("turned around and negated: %+v and %+v", a, b)
 		}
 	}
-	if SignFlip(d, Resampling{}).P == SignFlip(d, Resampling{Seed: 7}).P {
+	if ClusterSignFlip(d, Resampling{}).P == ClusterSignFlip(d, Resampling{Seed: 7}).P {
 		t.Error("another seed should draw something else")
 	}
 	// One cluster of 40 messages proves nothing however large: its sign is one coin.
-	if r := SignFlip([]float64{40}, Resampling{}); r.P != 1 {
+	if r := ClusterSignFlip([]float64{40}, Resampling{}); r.P != 1 {
 		t.Errorf("one cluster: p %v", r.P)
 	}
-	if r := SignFlip(slices.Repeat([]float64{1}, 200), Resampling{}); r.P != 1.0/10_001 {
+	if r := ClusterSignFlip(slices.Repeat([]float64{1}, 200), Resampling{}); r.P != 1.0/10_001 {
 		t.Errorf("200 to nothing: p %v, want 1/(1+draws), never 0", r.P)
 	}
 }
@@ -165,7 +165,7 @@ func TestCompareMacroF1Rules(t *testing.T) {
 
 func TestBootstrapUndefined(t *testing.T) {
 	// A statistic that is undefined in half of the replicates has no interval.
-	r := Bootstrap([]int{5, 5}, Resampling{Draws: 500}, 2, func() func([]int, []float64) {
+	r := ClusterBootstrap([]int{5, 5}, Resampling{Draws: 500}, 2, func() func([]int, []float64) {
 		return func(counts []int, out []float64) {
 			out[0], out[1] = float64(counts[0]), math.NaN()
 			if counts[0]%2 == 0 {
@@ -307,12 +307,13 @@ func TestJudge(t *testing.T) {
 		if (j.Verdict == Inconclusive && c.n > 0) != (j.Needed > c.n) {
 			t.Errorf("%+v: %v needs %d", c, j.Verdict, j.Needed)
 		}
-		word, err := ParseVerdict(j.Verdict.String())
+		var word Verdict
+		err := word.UnmarshalText([]byte(j.Verdict.String()))
 		if err != nil || word != j.Verdict || j.Reason == "" {
 			t.Errorf("%v reads back as %v, %v", j.Verdict, word, err)
 		}
 	}
-	if _, err := ParseVerdict("pass"); err == nil {
+	if err := new(Verdict).UnmarshalText([]byte("pass")); err == nil {
 		t.Error("verdicts are upper case")
 	}
 }
@@ -453,7 +454,7 @@ func BenchmarkSignFlip(b *testing.B) {
 		d[i] = float64(i%3 - 1)
 	}
 	for b.Loop() {
-		SignFlip(d, Resampling{})
+		ClusterSignFlip(d, Resampling{})
 	}
 }
 

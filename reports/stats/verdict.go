@@ -113,12 +113,13 @@ func messagesNeeded(p *Paired, margin, z float64) int {
 	return max(high, p.N+1)
 }
 
-// ParseVerdict reads the word of a verdict.
-func ParseVerdict(s string) (Verdict, error) {
-	for _, v := range []Verdict{Inconclusive, Pass, Regression} {
-		if v.String() == s {
-			return v, nil
+// UnmarshalText reads the word of a verdict.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for _, known := range []Verdict{Inconclusive, Pass, Regression} {
+		if known.String() == string(text) {
+			*v = known
+			return nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not a verdict: PASS, REGRESSION or INCONCLUSIVE", s)
+	return fmt.Errorf("%q is not a verdict: PASS, REGRESSION or INCONCLUSIVE", text)
 }
