@@ -305,7 +305,8 @@ func (m *Encoder) reserveBytes(t int, ws *Workspace) {
 	if m.int8 {
 		c := m.cfg.Hidden
 		ws.bytes.reset()
-		ws.bytes.reserve(max(quantizedBytes(t, c), quantizedBytes(m.cfg.Heads, c), quantizedBytes(min(t, feedBlock), m.cfg.Intermediate)))
+		ws.bytes.reserve(max(quantizedBytes(t, c), quantizedBytes(m.cfg.Heads, c), quantizedBytes(min(t, feedBlock), m.cfg.Intermediate),
+			quantizedBytes(t+mostQueries, c/m.cfg.Heads)))
 	}
 }
 
@@ -412,7 +413,7 @@ func (m *Encoder) attend(context, qkv []float32, from, to int, mask []uint8, ws 
 	h := heads{
 		tokens: len(qkv) / (3 * c), size: size, ld: 3 * c,
 		scale: float32(1 / math.Sqrt(float64(size))),
-		mask:  mask, ws: ws,
+		mask:  mask, int8: m.int8, ws: ws,
 	}
 	for i := from; i < to; i++ {
 		var keep []float32

@@ -127,15 +127,17 @@ func TestInt8StaysNear(t *testing.T) {
 func TestReservedRoomSuffices(t *testing.T) {
 	everyVariant(t, func(t *testing.T) {
 		for _, s := range []shape{small, {2, 16, 1, 8, 600}, {1, 384, 12, 1536, 600}} {
-			m := randomEncoder(t, s)
-			for _, n := range []int{1, 8, 50, 129, 300, 600} {
-				if n > s.positions {
-					continue
-				}
-				ws := m.NewWorkspace()
-				logits(t, m, message(n), ws)
-				if ws.floats.peak > len(ws.floats.block) {
-					t.Errorf("%v, %d tokens: %d numbers taken, %d reserved", s, n, ws.floats.peak, len(ws.floats.block))
+			for _, m := range []*Encoder{randomEncoder(t, s), randomEncoderInt8(t, s)} {
+				for _, n := range []int{1, 8, 50, 129, 300, 600} {
+					if n > s.positions {
+						continue
+					}
+					ws := m.NewWorkspace()
+					logits(t, m, message(n), ws)
+					if ws.floats.peak > len(ws.floats.block) || ws.bytes.peak > len(ws.bytes.block) {
+						t.Errorf("%v, %s, %d tokens: %d numbers and %d bytes taken, %d and %d reserved", s, m.Precision(), n,
+							ws.floats.peak, ws.bytes.peak, len(ws.floats.block), len(ws.bytes.block))
+					}
 				}
 			}
 		}

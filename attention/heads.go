@@ -19,6 +19,7 @@ type heads struct {
 	local  bool    // a query sees only the keys at most window away
 	window int
 
+	int8     bool            // scores are computed in 8-bit whole numbers
 	relative *relativeScores // what is added to the scores of a pair for its distance; nil = nothing
 
 	ws *Workspace
@@ -46,24 +47,24 @@ func (h *heads) block(wide int) int {
 // headFloats is the scratch that attend takes.
 func headFloats(tokens, size int) int {
 	scores := max(blockScores, queryBlock*(tokens+16))
-	return kernel.PackedLen(tokens, size) + kernel.PackedLen(size, tokens) + scores + mostQueries + tokens + size + 6*16
+	keys := max(kernel.PackedLen(tokens, size), kernel.PackedInt8Len(tokens, size))
+	return keys + kernel.PackedLen(size, tokens) + scores + mostQueries + tokens + size + 6*16
 }
 
 // attend computes rows queries of one head: q, k, v start at that head's part of the first token;
 // out has its part of the first row, ldo between rows. keep, if not nil, gets the T x T weights.
 func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []float32) {
-	mark := h.ws.floats.mark()
-	defer h.ws.floats.release(mark)
+	floats, bytes := h.ws.floats.mark(), h.ws.bytes.mark()
+	defer h.ws.floats.release(floats)
+	defer h.ws.bytes.release(bytes)
 	t := h.tokens
-	var keys, values kernel.Packed
-	keys.Grow(h.ws.floats.take(kernel.PackedLen(t, h.size)), t, h.size)
-	keys.SetTransposed(k, h.ld)
-	keys.SetBias(nil)
-	scale := h.hide(keys.Bias())
+	var keys keyMatrix
+	scale := keys.set(h, k)
+	var values kernel.Packed
 	values.Grow(h.ws.floats.take(kernel.PackedLen(h.size, t)), h.size, t)
 	values.SetRows(v, h.ld)
 	values.SetBias(nil)
-	wide := h.mostVisible(keys.PanelWidth())
+	wide := h.mostVisible(values.PanelWidth())
 	block := h.block(wide)
 	scores := h.ws.floats.take(block * wide)
 	sums := h.ws.floats.take(block)
@@ -72,7 +73,7 @@ func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []f
 	for i := 0; i < rows; i += block {
 		n := min(block, rows-i)
 		first, last := h.visible(i, n, &keys)
-		kernel.MatMulPart(scores, wide, q[i*h.ld:], h.ld, n, &keys, first, last, 0, h.size)
+		keys.scores(scores, wide, q[i*h.ld:], h.ld, n, first, last)
 		if h.relative != nil {
 			h.relative.add(scores, wide, q[i*h.ld:], h.ld, i, n)
 		}
@@ -99,6 +100,51 @@ func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []f
 			}
 		}
 	}
+}
+
+// keyMatrix is the keys of one head, HS x T, in the precision of the scores.
+type keyMatrix struct {
+	matrix kernel.Packed
+	bytes  kernel.PackedInt8 // in place of matrix, when the scores are int8
+	int8   bool
+	q      []uint8 // a block of queries
+	scales []float32
+}
+
+// set packs the keys, with the mask as the bias, and returns the scale of the scores.
+func (m *keyMatrix) set(h *heads, k []float32) (scale float32) {
+	t := h.tokens
+	if !h.int8 {
+		m.matrix.Grow(h.ws.floats.take(kernel.PackedLen(t, h.size)), t, h.size)
+		m.matrix.SetTransposed(k, h.ld)
+		m.matrix.SetBias(nil)
+		return h.hide(m.matrix.Bias())
+	}
+	deep := kernel.QuantizedLen(h.size)
+	m.int8 = true
+	m.bytes.Grow(h.ws.floats.take(kernel.PackedInt8Len(t, h.size)), t, h.size)
+	mark := h.ws.bytes.mark()
+	m.bytes.SetTransposed(k, h.ld, h.ws.bytes.take(t*deep))
+	h.ws.bytes.release(mark)
+	m.q, m.scales = h.ws.bytes.take(mostQueries*deep), h.ws.floats.take(mostQueries)
+	return h.hide(m.bytes.Bias())
+}
+
+// scores computes those of n queries (n x HS, ldq between rows) against the keys from first to last.
+func (m *keyMatrix) scores(scores []float32, ld int, q []float32, ldq, n, first, last int) {
+	if !m.int8 {
+		kernel.MatMulPart(scores, ld, q, ldq, n, &m.matrix, first, last, 0, m.matrix.K)
+		return
+	}
+	kernel.Quantize(m.q, m.scales, q, ldq, n, m.bytes.K)
+	kernel.MatMulInt8(scores, ld, m.q, m.scales, n, &m.bytes, first, last)
+}
+
+func (m *keyMatrix) panelStart(j int) int {
+	if !m.int8 {
+		return m.matrix.PanelStart(j)
+	}
+	return m.bytes.PanelStart(j)
 }
 
 // blind says whether the query sees nothing while others do. Encoders mask by adding a large negative
@@ -160,11 +206,11 @@ func (h *heads) hide(bias []float32) (scale float32) {
 }
 
 // visible is the range of keys that any of n queries from i on may see, its start on a panel.
-func (h *heads) visible(i, n int, keys *kernel.Packed) (first, last int) {
+func (h *heads) visible(i, n int, keys *keyMatrix) (first, last int) {
 	if !h.local {
 		return 0, h.tokens
 	}
-	return keys.PanelStart(max(0, i-h.window)), min(h.tokens, i+n+h.window)
+	return keys.panelStart(max(0, i-h.window)), min(h.tokens, i+n+h.window)
 }
 
 // mostVisible is the widest range that visible gives.

@@ -3,6 +3,8 @@ package attention
 import (
 	"sync"
 	"unsafe"
+
+	"misroute/attention/kernel"
 )
 
 // Workspace is the scratch memory of one goroutine. The zero value is ready; it fits every model and
@@ -67,11 +69,9 @@ func (a *arena[E]) reserve(n int) {
 		return
 	}
 	var e E
-	line := cacheLine / int(unsafe.Sizeof(e))
 	a.block = nil // let go of the old block before asking for the new one
-	block := make([]E, n+line)
-	skip := int(-uintptr(unsafe.Pointer(&block[0])) & (cacheLine - 1) / unsafe.Sizeof(e))
-	a.block = block[skip : skip+n]
+	words := kernel.Memory((n*int(unsafe.Sizeof(e)) + 3) / 4)
+	a.block = unsafe.Slice((*E)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }
 
 // take returns a piece of n elements, from the heap when the block is used up.

@@ -13,13 +13,17 @@ const (
 )
 
 // NewArena makes room for n elements: the sum of ArenaLen over the matrices.
-func NewArena(n int) *Arena {
+func NewArena(n int) *Arena { return &Arena{Memory(n)} }
+
+// Memory is n zeros that start on a cache line, so that vector loads do not cross one, and stand on
+// large pages when they fill one.
+func Memory(n int) []float32 {
 	if 4*n < largePage {
-		return &Arena{aligned(make([]float32, n+cacheLine/4), cacheLine)[:n]}
+		return aligned(make([]float32, n+cacheLine/4), cacheLine)[:n:n]
 	}
 	block := aligned(make([]float32, n+largePage/4), largePage)
 	useLargePages(block)
-	return &Arena{block[:n]}
+	return block[:n:n]
 }
 
 // ArenaLen is how much of an Arena a K x N matrix takes.

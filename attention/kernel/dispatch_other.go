@@ -45,3 +45,7 @@ func (v *variant) panelInt8(c []float32, ldc, columns int, q []uint8, scales []f
 }
 
 func (v *variant) quantize(q []uint8, x []float32) (scale float32) { return quantizeGeneric(q, x) }
+
+func (v *variant) quantizeSigned(q []int8, x []float32, sum *int32) (scale float32) {
+	return quantizeSignedGeneric(q, x, sum)
+}

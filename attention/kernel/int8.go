@@ -44,6 +44,57 @@ func PackInt8(weight, bias []float32, n, k int) *PackedInt8 {
 	return b
 }
 
+// PackedInt8Len is how many float32 of memory Grow needs for a K x N matrix.
+func PackedInt8Len(n, k int) int {
+	padded := roundUp(n, active.Load().lanes)
+	return padded*QuantizedLen(k)/4 + 3*padded
+}
+
+// Grow makes b a K x N matrix over memory of PackedInt8Len(n, k) elements, for matrices that change
+// with every message. SetTransposed fills it; the bias is 0.
+func (b *PackedInt8) Grow(memory []float32, n, k int) {
+	v := active.Load()
+	padded, deep := roundUp(n, v.lanes), QuantizedLen(k)
+	b.K, b.N, b.v = k, n, v
+	b.scale, b.bias = memory[:padded], memory[padded:2*padded]
+	clear(b.bias)
+	start := memory[2*padded : 3*padded]
+	b.start = unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(start))), padded)
+	data := memory[3*padded:][:padded*deep/4]
+	b.data = unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(data))), padded*deep)
+}
+
+// SetTransposed quantizes a matrix of N rows of K columns, ld elements apart, each row with its own
+// scale. scratch is N*QuantizedLen(K) bytes at a multiple of four.
+func (b *PackedInt8) SetTransposed(w []float32, ld int, scratch []uint8) {
+	deep := QuantizedLen(b.K)
+	if deep == 0 {
+		return
+	}
+	q := unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(scratch))), b.N*deep)
+	for j := range b.N {
+		row := q[j*deep:][:deep]
+		clear(row[b.K:])
+		b.scale[j] = b.v.quantizeSigned(row[:b.K], w[j*ld:][:b.K], &b.start[j])
+		b.start[j] *= -128
+	}
+	clear(b.start[b.N:])
+	clear(b.scale[b.N:])
+	// Four bytes that stand together move like one number.
+	words := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(scratch))), b.N*deep/4)
+	for j := 0; j < b.N; {
+		bytes, width := b.panelAt(j)
+		panel := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(bytes))), len(bytes)/4)
+		for c := 0; c < width; c += b.v.lanes {
+			b.v.fillColumns(panel[c:], width, deep/4, words[min((j+c)*deep/4, len(words)):], deep/4, min(b.v.lanes, b.N-j-c))
+		}
+		j += width
+	}
+}
+
+// Bias is the row that products end with, N long, to be changed in place.
+func (b *PackedInt8) Bias() []float32 { return b.bias[:b.N] }
+
 // newBytes is memory for a matrix, on large pages when it is large.
 func newBytes(n int) []int8 {
 	words := NewArena((n + 3) / 4).free
@@ -145,6 +196,20 @@ func quantizeGeneric(q []uint8, x []float32) (scale float32) {
 	inverse := 127 / math.Float32frombits(most)
 	for i, v := range x {
 		q[i] = uint8(128 + int32(math.RoundToEven(float64(v*inverse))))
+	}
+	return math.Float32frombits(most) / 127
+}
+
+func quantizeSignedGeneric(q []int8, x []float32, sum *int32) (scale float32) {
+	most := math.Float32bits(1e-30)
+	for _, v := range x {
+		most = max(most, math.Float32bits(v)&0x7FFFFFFF)
+	}
+	inverse := 127 / math.Float32frombits(most)
+	*sum = 0
+	for i, v := range x {
+		q[i] = int8(math.RoundToEven(float64(v * inverse)))
+		*sum += int32(q[i])
 	}
 	return math.Float32frombits(most) / 127
 }

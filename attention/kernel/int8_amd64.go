@@ -62,6 +62,13 @@ func (v *variant) quantize(q []uint8, x []float32) (scale float32) {
 	return quantizeVNNI(len(x), &x[0], &q[0])
 }
 
+func (v *variant) quantizeSigned(q []int8, x []float32, sum *int32) (scale float32) {
+	if v.kind != isAVX512 || !haveVNNI || len(x) == 0 {
+		return quantizeSignedGeneric(q, x, sum)
+	}
+	return quantizeSignedVNNI(len(x), &x[0], &q[0], sum)
+}
+
 // peakInt8 keeps the core at byte products in registers and returns how many operations that was.
 func peakInt8(n int) (operations float64) {
 	peakInt8VNNI(n)

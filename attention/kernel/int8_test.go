@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -57,6 +58,34 @@ func largest(x []float32) (most float64) {
 		most = max(most, math.Abs(float64(v)))
 	}
 	return most
+}
+
+// A matrix that is quantized for one message has the numbers of one that was packed at load.
+func TestInt8Grow(t *testing.T) {
+	eachVariant(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(3, 8))
+		for n := 1; n < 140; n += 1 + n/20 {
+			k := 1 + r.IntN(80)
+			const m = 5
+			a, ld := random(r, m*k, 1), k+r.IntN(4)
+			w := random(r, n*ld, 1)
+			tight := make([]float32, 0, n*k)
+			for j := range n {
+				tight = append(tight, w[j*ld:][:k]...)
+			}
+			q, scales := make([]uint8, m*QuantizedLen(k)), make([]float32, m)
+			Quantize(q, scales, a, k, m, k)
+			want, got := make([]float32, m*n), make([]float32, m*n)
+			MatMulInt8(want, n, q, scales, m, PackInt8(tight, nil, n, k), 0, n)
+			var b PackedInt8
+			b.Grow(random(r, PackedInt8Len(n, k), 1), n, k)
+			b.SetTransposed(w, ld, make([]uint8, n*QuantizedLen(k)+4))
+			MatMulInt8(got, n, q, scales, m, &b, 0, n)
+			// a weight halfway between two numbers may go either way: division by the scale, or product
+			// with its inverse
+			closeTo(t, fmt.Sprintf("n=%d k=%d", n, k), got, widen(want), 0.05)
+		}
+	})
 }
 
 func TestInt8Columns(t *testing.T) {

@@ -47,22 +47,22 @@ func (b *Packed) SetTransposed(w []float32, ld int) {
 	for j := 0; j < b.N; {
 		panel, width := b.panelAt(j)
 		for c := 0; c < width; c += b.v.lanes {
-			b.setColumns(panel[c:], width, w[min((j+c)*ld, len(w)):], ld, min(b.v.lanes, b.N-j-c))
+			b.v.fillColumns(panel[c:], width, b.K, w[min((j+c)*ld, len(w)):], ld, min(b.v.lanes, b.N-j-c))
 		}
 		j += width
 	}
 }
 
-// setColumns fills one vector of a panel's columns from n rows of w: square blocks at full width, the
-// rest number by number. Columns from n on become 0.
-func (b *Packed) setColumns(panel []float32, width int, w []float32, ld, n int) {
-	p, lanes := 0, b.v.lanes
+// fillColumns fills one vector of a panel's k rows with n columns that are rows of w: square blocks at
+// full width, the rest number by number. Columns from n on become 0.
+func (v *variant) fillColumns(panel []float32, width, k int, w []float32, ld, n int) {
+	p, lanes := 0, v.lanes
 	if n == lanes {
-		for ; p+lanes <= b.K; p += lanes {
-			b.v.transpose(panel[p*width:], width, w[p:], ld)
+		for ; p+lanes <= k; p += lanes {
+			v.transpose(panel[p*width:], width, w[p:], ld)
 		}
 	}
-	for ; p < b.K; p++ {
+	for ; p < k; p++ {
 		row := panel[p*width:][:lanes]
 		for c := range row {
 			if c < n {
@@ -82,7 +82,9 @@ func (b *Packed) SetRows(w []float32, ld int) {
 		for p := range b.K {
 			row := panel[p*width:][:width]
 			copy(row, w[p*ld+j:][:columns])
-			clear(row[columns:])
+			if columns < width {
+				clear(row[columns:])
+			}
 		}
 		j += width
 	}

@@ -60,3 +60,9 @@ func peakInt8VNNI(n int)
 //
 //go:noescape
 func quantizeVNNI(n int, x *float32, q *uint8) float32
+
+// quantizeSignedVNNI sets q[i] = round(x[i] / scale), scale being the largest |x| / 127, and sum to their sum, and returns the scale.
+// NaN or Inf in x make the scale NaN or Inf.
+//
+//go:noescape
+func quantizeSignedVNNI(n int, x *float32, q *int8, sum *int32) float32

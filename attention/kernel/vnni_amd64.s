@@ -3412,7 +3412,7 @@ loop:
 	RET
 
 // func quantizeVNNI(n int, x *float32, q *uint8) float32
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·quantizeVNNI(SB), NOSPLIT, $0-28
 	MOVQ         n+0(FP), AX
 	MOVQ         x+8(FP), CX
@@ -3420,7 +3420,6 @@ TEXT ·quantizeVNNI(SB), NOSPLIT, $0-28
 	VPBROADCASTD quantizeConstantsVNNI<>+0(SB), Z0
 	VPBROADCASTD quantizeConstantsVNNI<>+4(SB), Z1
 	VPBROADCASTD quantizeConstantsVNNI<>+8(SB), Z2
-	VMOVAPS      Z2, Z2
 	XORQ         BX, BX
 	MOVQ         AX, SI
 	SUBQ         $0x10, SI
@@ -3454,6 +3453,7 @@ most_done:
 	VPERMILPS    $0xb1, Z2, Z0
 	VPMAXUD      Z0, Z2, Z2
 	VBROADCASTSS quantizeConstantsVNNI<>+12(SB), Z0
+	VXORPS       Z3, Z3, Z3
 	VDIVPS       Z2, Z0, Z3
 	VDIVPS       Z0, Z2, Z2
 	MOVSS        X2, ret+24(FP)
@@ -3493,3 +3493,94 @@ DATA quantizeConstantsVNNI<>+4(SB)/4, $0x00000080
 DATA quantizeConstantsVNNI<>+8(SB)/4, $0x0da24260
 DATA quantizeConstantsVNNI<>+12(SB)/4, $0x42fe0000
 GLOBL quantizeConstantsVNNI<>(SB), RODATA|NOPTR, $16
+
+// func quantizeSignedVNNI(n int, x *float32, q *int8, sum *int32) float32
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+TEXT ·quantizeSignedVNNI(SB), NOSPLIT, $0-36
+	MOVQ         n+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         q+16(FP), DX
+	VPBROADCASTD quantizeSignedConstantsVNNI<>+0(SB), Z0
+	VPBROADCASTD quantizeSignedConstantsVNNI<>+4(SB), Z1
+	XORQ         BX, BX
+	MOVQ         AX, SI
+	SUBQ         $0x10, SI
+	JL           most_rest
+
+most_full:
+	VMOVUPS (CX)(BX*1), Z2
+	VPANDD  Z0, Z2, Z2
+	VPMAXUD Z2, Z1, Z1
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, SI
+	JGE     most_full
+
+most_rest:
+	ADDQ      $0x10, SI
+	JZ        most_done
+	MOVL      $0x0000ffff, DI
+	BZHIL     SI, DI, DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (CX)(BX*1), K1, Z2
+	VPANDD    Z0, Z2, Z2
+	VPMAXUD   Z2, Z1, Z1
+
+most_done:
+	VSHUFF32X4   $0x4e, Z1, Z1, Z0
+	VPMAXUD      Z0, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z0
+	VPMAXUD      Z0, Z1, Z1
+	VPERMILPS    $0x4e, Z1, Z0
+	VPMAXUD      Z0, Z1, Z1
+	VPERMILPS    $0xb1, Z1, Z0
+	VPMAXUD      Z0, Z1, Z1
+	VBROADCASTSS quantizeSignedConstantsVNNI<>+8(SB), Z0
+	VXORPS       Z3, Z3, Z3
+	VDIVPS       Z1, Z0, Z2
+	VDIVPS       Z0, Z1, Z1
+	MOVSS        X1, ret+32(FP)
+	XORQ         BX, BX
+	SUBQ         $0x10, AX
+	JL           round_rest
+
+round_full:
+	VMOVUPS   (CX)(BX*1), Z0
+	VMULPS    Z2, Z0, Z0
+	VCVTPS2DQ Z0, Z0
+	VPADDD    Z0, Z3, Z3
+	VPMOVSDB  Z0, (DX)
+	ADDQ      $0x10, DX
+	ADDQ      $0x40, BX
+	SUBQ      $0x10, AX
+	JGE       round_full
+
+round_rest:
+	ADDQ      $0x10, AX
+	JZ        round_done
+	MOVL      $0x0000ffff, SI
+	BZHIL     AX, SI, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (CX)(BX*1), K1, Z0
+	VMULPS    Z2, Z0, Z0
+	VCVTPS2DQ Z0, Z0
+	VPADDD    Z0, Z3, Z3
+	VPMOVSDB  Z0, K1, (DX)
+
+round_done:
+	VSHUFF32X4 $0x4e, Z3, Z3, Z0
+	VPADDD     Z0, Z3, Z3
+	VSHUFF32X4 $0xb1, Z3, Z3, Z0
+	VPADDD     Z0, Z3, Z3
+	VPERMILPS  $0x4e, Z3, Z0
+	VPADDD     Z0, Z3, Z3
+	VPERMILPS  $0xb1, Z3, Z0
+	VPADDD     Z0, Z3, Z3
+	MOVQ       sum+24(FP), AX
+	VMOVD      X3, (AX)
+	VZEROUPPER
+	RET
+
+DATA quantizeSignedConstantsVNNI<>+0(SB)/4, $0x7fffffff
+DATA quantizeSignedConstantsVNNI<>+4(SB)/4, $0x0da24260
+DATA quantizeSignedConstantsVNNI<>+8(SB)/4, $0x42fe0000
+GLOBL quantizeSignedConstantsVNNI<>(SB), RODATA|NOPTR, $12

@@ -15,7 +15,8 @@ func (s isa) int8s() {
 		s.tileInt8(rows)
 	}
 	s.peakInt8()
-	s.quantize()
+	s.quantize(false)
+	s.quantize(true)
 }
 
 // tileInt8 is tile for bytes: four products of an unsigned and a signed byte are added to each 32-bit
@@ -144,28 +145,35 @@ func (s isa) peakInt8() {
 	done()
 }
 
-// quantize writes rows of float32 as bytes around 128.
-func (s isa) quantize() {
-	TEXT("quantize"+s.name, NOSPLIT, "func(n int, x *float32, q *uint8) float32")
-	Doc("quantize"+s.name+" sets q[i] = 128 + round(x[i] / scale), scale being the largest |x| / 127, and returns the scale.",
-		"NaN or Inf in x make the scale NaN or Inf.")
+// quantize writes rows of float32 as bytes: unsigned ones around 128 for the left side of a product,
+// or signed ones with their sum for the right side.
+func (s isa) quantize(signed bool) {
+	if signed {
+		TEXT("quantizeSigned"+s.name, NOSPLIT, "func(n int, x *float32, q *int8, sum *int32) float32")
+		Doc("quantizeSigned"+s.name+" sets q[i] = round(x[i] / scale), scale being the largest |x| / 127, and sum to their sum, and returns the scale.",
+			"NaN or Inf in x make the scale NaN or Inf.")
+	} else {
+		TEXT("quantize"+s.name, NOSPLIT, "func(n int, x *float32, q *uint8) float32")
+		Doc("quantize"+s.name+" sets q[i] = 128 + round(x[i] / scale), scale being the largest |x| / 127, and returns the scale.",
+			"NaN or Inf in x make the scale NaN or Inf.")
+	}
 	Pragma("noescape")
-	c := s.constants("quantize")
+	c := s.constants(map[bool]string{false: "quantize", true: "quantizeSigned"}[signed])
 	n, x, q := Load(Param("n"), GP64()), Load(Param("x"), GP64()), Load(Param("q"), GP64())
 	noSign, middle := s.vec(), s.vec()
 	VPBROADCASTD(c.mem(0x7FFFFFFF), noSign)
-	VPBROADCASTD(c.mem(128), middle)
-	smallest := s.vec()
-	VPBROADCASTD(c.mem(math.Float32bits(1e-30)), smallest) // so that a row of zeros has a scale
+	if !signed {
+		VPBROADCASTD(c.mem(128), middle)
+	}
 	most := s.vec()
-	VMOVAPS(smallest, most)
+	VPBROADCASTD(c.mem(math.Float32bits(1e-30)), most) // so that a row of zeros has a scale
 	s.each("most", n, func(p span) {
 		v := p.load(x)
 		VPANDD(noSign, v, v)
 		VPMAXUD(v, most, most) // as bits: they order like the numbers, and NaN above Inf
 	})
 	s.across(most, func(ops ...Op) { VPMAXUD(ops[0], ops[1], ops[2]) })
-	top, inverse := c.register(127), s.vec()
+	top, inverse, sum := c.register(127), s.vec(), s.zero()
 	VDIVPS(most, top, inverse)
 	VDIVPS(top, most, most)
 	Store(most.AsX(), ReturnIndex(0))
@@ -173,14 +181,33 @@ func (s isa) quantize() {
 		v := p.load(x)
 		VMULPS(inverse, v, v)
 		VCVTPS2DQ(v, v)
-		VPADDD(middle, v, v)
-		at := Mem{Base: q}
-		if p.lanes == nil {
-			VPMOVUSDB(v, at)
-			ADDQ(Imm(uint64(s.lanes())), q)
+		if signed {
+			VPADDD(v, sum, sum)
 		} else {
-			VPMOVUSDB(v, p.lanes, at)
+			VPADDD(middle, v, v)
 		}
+		s.storeBytes(p, v, q, signed)
 	})
+	if signed {
+		s.across(sum, func(ops ...Op) { VPADDD(ops[0], ops[1], ops[2]) })
+		VMOVD(sum.AsX(), Mem{Base: Load(Param("sum"), GP64())})
+	}
 	done()
+}
+
+// storeBytes narrows 32-bit numbers to bytes with saturation and moves q on.
+func (s isa) storeBytes(p span, v VecVirtual, q Register, signed bool) {
+	at := Mem{Base: q}
+	switch {
+	case p.lanes != nil && signed:
+		VPMOVSDB(v, p.lanes, at)
+	case p.lanes != nil:
+		VPMOVUSDB(v, p.lanes, at)
+	case signed:
+		VPMOVSDB(v, at)
+		ADDQ(Imm(uint64(s.lanes())), q)
+	default:
+		VPMOVUSDB(v, at)
+		ADDQ(Imm(uint64(s.lanes())), q)
+	}
 }
