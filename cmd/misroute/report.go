@@ -28,6 +28,7 @@ const (
 type reportOptions struct {
 	reports.Options
 	color string // auto, always, never
+	plots string // folder for picture files; "": none
 }
 
 // reportFlags are the flags of reportOptions.
@@ -37,13 +38,14 @@ func reportFlags() []cli.Flag {
 		&cli.StringFlag{Name: "costs", Usage: "weigh misroutes by a CSV `FILE` with the columns from,to,cost (* is any queue; unlisted pairs cost 1)"},
 		&cli.Float64Flag{Name: "threshold", Usage: "say what happens if messages with a score below `SCORE` go to a person"},
 		&cli.IntFlag{Name: "examples", Value: 200, Usage: "list at most `N` messages each way (counts are never capped)"},
+		&cli.StringFlag{Name: "plots", Usage: "also write the charts as PNG and SVG files into `DIR`"},
 		&cli.StringFlag{Name: "color", Value: "auto", Usage: "colour on the terminal: auto, always, never (NO_COLOR is respected)"},
 	}
 }
 
 // bindReport reads reportFlags.
 func bindReport(c *cli.Context) (reportOptions, error) {
-	o := reportOptions{color: c.String("color")}
+	o := reportOptions{color: c.String("color"), plots: c.String("plots")}
 	o.Buckets, o.Threshold, o.Examples, o.WithText = c.String("buckets"), c.Float64("threshold"), c.Int("examples"), c.Bool("with-text")
 	if err := reports.CheckBuckets(o.Buckets); err != nil {
 		return o, usagef("--buckets: %w", err)
@@ -110,6 +112,29 @@ func writeReports(dir string, f *result.Folder, o reportOptions) error {
 	}{{reportHTML, w.HTML}, {reportMarkdown, w.Markdown}, {reportJSON, w.JSON}} {
 		if err := replaceFile(filepath.Join(dir, file.name), file.write); err != nil {
 			return err
+		}
+	}
+	return writePictures(w, o.plots)
+}
+
+// writePictures writes the charts of a report into dir, if there is one.
+func writePictures(w *reports.Weekly, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	pictures, err := w.Pictures()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return usageError(err)
+	}
+	for _, p := range pictures {
+		for _, format := range reports.Formats {
+			err := replaceFile(filepath.Join(dir, p.Name+"."+format), func(out io.Writer) error { return p.Write(out, format) })
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func (g *Changes) draw(width, left float64, letters int, class string) template.
 			reach = math.Max(reach, math.Max(math.Abs(r.Low), math.Abs(r.High)))
 		}
 	}
-	marks := ticks(reach, 2)
+	marks := Ticks(reach, 2)
 	top := marks[len(marks)-1]
 	x := axis{-top, top, left, right}
 	for _, v := range []float64{-top, -top / 2, 0, top / 2, top} {

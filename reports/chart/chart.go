@@ -102,9 +102,9 @@ func (a axis) at(v float64) float64 {
 	return a.from + (v-a.low)/(a.high-a.low)*(a.to-a.from)
 }
 
-// ticks divides [0, high] into at most n round steps and returns them with the last at or above
+// Ticks divides [0, high] into at most n round steps and returns them with the last at or above
 // high.
-func ticks(high float64, n int) []float64 {
+func Ticks(high float64, n int) []float64 {
 	if !(high > 0) || math.IsInf(high, 0) {
 		high = 1
 	}

@@ -196,14 +196,14 @@ func TestTicks(t *testing.T) {
 		{48, 6, []float64{0, 10, 20, 30, 40, 50}},
 		{0, 5, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
 	} {
-		got := ticks(x.high, x.n)
+		got := Ticks(x.high, x.n)
 		if len(got) != len(x.want) {
-			t.Errorf("ticks(%g, %d) = %v, want %v", x.high, x.n, got, x.want)
+			t.Errorf("Ticks(%g, %d) = %v, want %v", x.high, x.n, got, x.want)
 			continue
 		}
 		for i := range got {
 			if math.Abs(got[i]-x.want[i]) > 1e-12 {
-				t.Errorf("ticks(%g, %d) = %v, want %v", x.high, x.n, got, x.want)
+				t.Errorf("Ticks(%g, %d) = %v, want %v", x.high, x.n, got, x.want)
 				break
 			}
 		}

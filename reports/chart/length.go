@@ -54,7 +54,7 @@ func (l *Length) top() float64 {
 func (l *Length) desk() template.HTML {
 	const left, right, upper, lower = 56, deskWidth - 14, 34, 246
 	c := newCanvas(deskWidth, 312, "desk", l.Title)
-	marks := ticks(l.top(), 6)
+	marks := Ticks(l.top(), 6)
 	y := axis{0, marks[len(marks)-1], lower, upper}
 	step := (right - left) / float64(len(l.Groups))
 	cut := left + l.Cut*step
@@ -115,7 +115,7 @@ func (l *Length) phone() template.HTML {
 	height := upper + row*float64(len(l.Groups)) + 44
 	c := newCanvas(phoneWidth, height, "phone", l.Title)
 	lower := upper + row*float64(len(l.Groups))
-	marks := ticks(l.top(), 4)
+	marks := Ticks(l.top(), 4)
 	x := axis{0, marks[len(marks)-1], left, right}
 	cut := upper + l.Cut*row
 	if l.Cut >= 0 {

@@ -68,7 +68,7 @@ func Risk(title string, curve []RiskPoint, marks []RiskMark) template.HTML {
 			top = math.Max(top, p.High)
 		}
 	}
-	steps := ticks(top, 5)
+	steps := Ticks(top, 5)
 	x, y := axis{0, 1, left, right}, axis{0, steps[len(steps)-1], lower, upper}
 	for _, v := range steps {
 		c.line(left, y.at(v), right, y.at(v), "grid")

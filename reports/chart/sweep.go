@@ -44,7 +44,7 @@ func (t *Trade) draw(width, height float64, class string) template.HTML {
 		top = math.Max(top, math.Max(float64(s.Wrong), s.High))
 		cheap, dear = math.Min(cheap, s.Cost), math.Max(dear, s.Cost)
 	}
-	marks := ticks(top, 6)
+	marks := Ticks(top, 6)
 	y := axis{0, marks[len(marks)-1], lower, upper}
 	pad := math.Max(0.05, math.Log(dear/cheap)*0.06)
 	x := axis{math.Log(cheap) - pad, math.Log(dear) + pad, left, right}
@@ -52,7 +52,7 @@ func (t *Trade) draw(width, height float64, class string) template.HTML {
 		c.line(left, y.at(v), right, y.at(v), "grid")
 		c.text(left-8, y.at(v)+4.5, "e", fmt.Sprintf("%g", v))
 	}
-	for _, v := range roundCosts(cheap, dear, (right-left)/70) {
+	for _, v := range RoundCosts(cheap, dear, (right-left)/70) {
 		c.text(x.at(math.Log(v)), lower+19, "m", t.Cost(v))
 	}
 	c.text((left+right)/2, height-20, "sub m", t.CostName)
@@ -111,8 +111,8 @@ func (t *Trade) polyline(c *canvas, series int, x, y axis) {
 	c.path(d.String(), fmt.Sprintf("ln s%d", series))
 }
 
-// roundCosts are values for a logarithmic axis, at most most of them: as coarse as leaves three.
-func roundCosts(low, high, most float64) []float64 {
+// RoundCosts are values for a logarithmic axis, at most most of them: as coarse as leaves three.
+func RoundCosts(low, high, most float64) []float64 {
 	var list []float64
 	for _, steps := range [][]float64{{1, 10}, {1, 2, 5}, {1, 2, 3, 5, 7}, {1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9}} {
 		list = list[:0]
@@ -159,7 +159,7 @@ func Depth(title string, steps []DepthStep, now int) template.HTML {
 	for _, s := range steps {
 		low = math.Min(low, s.Share)
 	}
-	missing := ticks(math.Max(1-low, 0.01), 5) // the axis counts down from everything
+	missing := Ticks(math.Max(1-low, 0.01), 5) // the axis counts down from everything
 	low = math.Max(0, 1-missing[len(missing)-1])
 	y := axis{low, 1, lower, upper}
 	for _, m := range missing {

@@ -61,7 +61,7 @@ func (x *Week) series() string {
 func (w *Weeks) desk() template.HTML {
 	const left, right, upper, lower = 56, deskWidth - 14, 18, 230
 	c := newCanvas(deskWidth, 278, "desk", w.Title)
-	marks := ticks(w.top(), 6)
+	marks := Ticks(w.top(), 6)
 	y := axis{0, marks[len(marks)-1], lower, upper}
 	step := (right - left) / float64(len(w.Weeks))
 	for i, x := range w.Weeks {
@@ -119,7 +119,7 @@ func (w *Weeks) phone() template.HTML {
 	const left, right, upper, row = 92, phoneWidth - 14, 8, 40
 	lower := upper + row*float64(len(w.Weeks))
 	c := newCanvas(phoneWidth, lower+28, "phone", w.Title)
-	marks := ticks(w.top(), 4)
+	marks := Ticks(w.top(), 4)
 	x := axis{0, marks[len(marks)-1], left, right}
 	for i, week := range w.Weeks {
 		if week.Rate != nil {
