@@ -61,11 +61,7 @@ func (w *comparison) warn() {
 	if k, l := kernels(&c.Baseline), kernels(&c.Candidate); k != l && c.Baseline.Millis.Defined() && c.Candidate.Millis.Defined() {
 		add("times were measured on different kernels: %s and %s", k, l)
 	}
-	var names []string
-	for q := range w.queues.Len() {
-		names = append(names, w.queues.Name(q))
-	}
-	for _, q := range w.o.Costs.Unknown(names) {
+	for _, q := range w.o.Costs.Unknown(w.queues.Names()) {
 		add("the costs file names the queue %q, which neither a router nor a label knows", q)
 	}
 	for _, r := range append(append([]RunFact{}, c.Baseline.Runs...), c.Candidate.Runs...) {

@@ -60,6 +60,7 @@ type Week struct {
 	Cut      int          `json:"cut"`              // scored messages that lost tokens
 	Median   Number       `json:"median_length"`
 	Ninetyth Number       `json:"p90_length"`
+	Cost     *CostSum     `json:"cost,omitempty"` // of its misroutes, with a costs file
 	Lengths  []GroupCount `json:"lengths"`
 	// Change from the week before, nil for the first.
 	Change *WeekChange         `json:"change,omitempty"`
@@ -155,6 +156,9 @@ func NewTrend(runs []*result.Folder, o Options) (*Trend, error) {
 	t.countQueues(queues)
 	t.changes(queues)
 	t.drift()
+	for _, q := range o.Costs.Unknown(queues.Names()) {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("the costs file names the queue %q, which neither a router nor a label knows", q))
+	}
 	t.warn()
 	t.say()
 	return t, nil
@@ -306,11 +310,36 @@ func (t *Trend) count(buckets cohort.Buckets) {
 				b.Wrong++
 			}
 		}
+		t.weigh(w)
 		slices.Sort(lengths)
 		w.Median, w.Ninetyth = Number(lengths[len(lengths)/2]), Number(lengths[len(lengths)*9/10])
 		w.design = stats.DesignEffect(cohort.Threads(w.judged))
 		w.Rate = clusteredRate(w.design, t.options.Alpha)
 	}
+}
+
+// weigh sums the severity of a week's misroutes, in a fixed order: sums of fractions depend on it.
+func (t *Trend) weigh(w *Week) {
+	if t.options.Costs == nil || len(w.judged) == 0 {
+		return
+	}
+	type way struct{ from, to string }
+	ways := map[way]int{}
+	for _, r := range w.judged {
+		if r.Wrong() {
+			ways[way{r.Label, r.Prediction}]++
+		}
+	}
+	keys := make([]way, 0, len(ways))
+	for k := range ways {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b way) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	w.Cost = &CostSum{}
+	for _, k := range keys {
+		w.Cost.Sum += float64(ways[k]) * t.options.Costs.Of(k.from, k.to)
+	}
+	w.Cost.Mean = Number(w.Cost.Sum / float64(len(w.judged)))
 }
 
 // chart draws the limits of chance around the pooled rate.

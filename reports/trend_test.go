@@ -175,6 +175,30 @@ func TestTrendFirstSeenAndDrift(t *testing.T) {
 	}
 }
 
+func TestTrendWeighsMisroutes(t *testing.T) {
+	costs, err := ParseCosts(strings.NewReader("from,to,cost\nrefunds,*,2.5\nnowhere,*,1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := weekOf(1, 300, "2026-W47")
+	want := 0.0
+	for i := range f.Rows {
+		switch r := &f.Rows[i]; {
+		case r.Wrong() && r.Label == "refunds":
+			want += 2.5
+		case r.Wrong():
+			want++
+		}
+	}
+	x := trended(t, Options{Costs: costs}, f)
+	if c := x.Weeks[0].Cost; c == nil || math.Abs(c.Sum-want) > 1e-9 || math.Abs(float64(c.Mean)-want/300) > 1e-12 {
+		t.Errorf("cost %+v, want %v", c, want)
+	}
+	if !strings.Contains(strings.Join(x.Warnings, " "), `"nowhere"`) || !strings.Contains(trendText(t, x), "cost") {
+		t.Errorf("%q", x.Warnings)
+	}
+}
+
 func TestTrendRouterChange(t *testing.T) {
 	a, b := weekOf(1, 100, "2026-W46"), weekOf(2, 100, "2026-W47")
 	b.Run.Model.Name = "crumb-v4"

@@ -246,6 +246,9 @@ func (t *Trend) weekTable() *table.Table {
 		{Head: confidence(t.options.Alpha) + " interval", Align: r}, {Head: "limits of chance", Align: r}, {Head: ""},
 		{Head: "cut", Align: r, In: wide}, {Head: "rejected", Align: r, In: wide},
 	}}
+	if t.options.Costs != nil {
+		c.Columns = append(c.Columns, table.Column{Head: "cost", Align: r})
+	}
 	for i := range t.Weeks {
 		w := &t.Weeks[i]
 		limits, mark, class := "-", "", ""
@@ -260,6 +263,9 @@ func (t *Trend) weekTable() *table.Table {
 		}
 		cells := []table.Cell{cell(w.Name), cell(count(w.Scored)), counted(w.Rate), {Text: count(w.Rate.Wrong), Class: class}, cell(percent(w.Rate.Rate)), cell(w.Rate.interval())}
 		cells = append(cells, cell(limits), table.Cell{Text: mark, Class: class}, cell(percent(ratio(stats.Ratio{Num: w.Cut, Den: w.Scored}))), cell(count(w.Rejected)))
+		if w.Cost != nil {
+			cells = append(cells, cell(decimals(Number(w.Cost.Sum), 1)))
+		}
 		c.AddRow(rowClass(w.Rate), cells...)
 	}
 	return c

@@ -61,17 +61,26 @@ func bindReport(c *cli.Context) (reportOptions, error) {
 	default:
 		return o, usagef("--color %q: want auto, always or never", o.color)
 	}
-	if path := c.String("costs"); path != "" {
-		f, err := os.Open(path)
-		if err != nil {
-			return o, usagef("--costs: %w", err)
-		}
-		defer f.Close()
-		if o.Costs, err = reports.ParseCosts(f); err != nil {
-			return o, usagef("%s: %w", path, err)
-		}
+	var err error
+	o.Costs, err = readCosts(c.String("costs"))
+	return o, err
+}
+
+// readCosts reads the file of --costs; without one every misroute costs 1.
+func readCosts(path string) (*reports.Costs, error) {
+	if path == "" {
+		return nil, nil
 	}
-	return o, nil
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usagef("--costs: %w", err)
+	}
+	defer f.Close()
+	costs, err := reports.ParseCosts(f)
+	if err != nil {
+		return nil, usagef("%s: %w", path, err)
+	}
+	return costs, nil
 }
 
 // terminal settles width and colour for a writer.

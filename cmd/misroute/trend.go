@@ -47,13 +47,13 @@ func TrendCommand() *cli.Command {
 	}
 }
 
-// trendFlags are the report flags that mean something for a trend: it weighs no misroutes, lists no
-// examples and abstains at no threshold.
+// trendFlags are the report flags that mean something for a trend: it lists no examples and hands
+// nothing to a person.
 func trendFlags() []cli.Flag {
 	var flags []cli.Flag
 	for _, f := range reportFlags() {
 		switch f.Names()[0] {
-		case "buckets", "color":
+		case "buckets", "color", "costs":
 			flags = append(flags, f)
 		}
 	}
@@ -71,9 +71,12 @@ func bindTrend(c *cli.Context) (reportOptions, error) {
 	}
 	switch o.color {
 	case "auto", "always", "never":
-		return o, nil
+	default:
+		return o, usagef("--color %q: want auto, always or never", o.color)
 	}
-	return o, usagef("--color %q: want auto, always or never", o.color)
+	var err error
+	o.Costs, err = readCosts(c.String("costs"))
+	return o, err
 }
 
 // trendRun is everything `misroute trend` was asked for.

@@ -59,6 +59,9 @@ func (q *Queues) Len() int { return len(q.names) }
 // Name returns the name of queue i.
 func (q *Queues) Name(i int) string { return q.names[i] }
 
+// Names lists the queues in their order.
+func (q *Queues) Names() []string { return slices.Clone(q.names) }
+
 // Of returns the number of a queue, and false for one that was never mentioned.
 func (q *Queues) Of(name string) (int, bool) {
 	i, ok := q.index[name]

@@ -14,9 +14,9 @@ func TestQueuesKeepModelOrder(t *testing.T) {
 	}}
 	b := &result.Folder{Run: result.Run{Queues: []string{"a", "n"}}, Rows: []result.Row{{Label: "k"}}}
 	q := NewQueues(a, b)
-	var names []string
-	for i := range q.Len() {
-		names = append(names, q.Name(i))
+	names := q.Names()
+	if q.Len() != len(names) || q.Name(0) != "z" {
+		t.Errorf("%d queues, the first is %q", q.Len(), q.Name(0))
 	}
 	if want := []string{"z", "a", "n", "k", "m"}; !slices.Equal(names, want) {
 		t.Errorf("queues %q, want %q", names, want)
