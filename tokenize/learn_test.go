@@ -106,7 +106,7 @@ func TestLearnForgets(t *testing.T) {
 	l := NewLearner(LearnOptions{})
 	l.maxWords = 100
 	for i := range 1000 {
-		l.Add([]byte("often w" + group(i+1000)[2:]))
+		l.Add([]byte("often w" + group(i + 1000)[2:]))
 	}
 	if n := len(l.names); n > 101 {
 		t.Errorf("%d words are kept, bound 100", n)

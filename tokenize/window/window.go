@@ -22,7 +22,7 @@ const (
 	KeepHeadTail
 	// KeepWindows reads everything in several windows whose logits are aggregated.
 	KeepWindows
-	// KeepSmart keeps the most telling sentences in their order; needs Options.Importance.
+	// KeepSmart keeps the most telling sentences, in their order.
 	KeepSmart
 )
 
@@ -56,7 +56,11 @@ type Options struct {
 	// there to compare.
 	AsReference bool
 	// Importance rates tokens for the smart strategy: the weight of a token id in a cheap linear router.
+	// Without one, rare tokens count as telling.
 	Importance func(id int32) float32
+	// SentenceEnd says for the smart strategy whether a sentence ends with a token, given the one after it
+	// and whether white space lies between them; see SentenceEnds.
+	SentenceEnd func(id, next int32, gap bool) bool
 }
 
 // Range is a half-open range, of token indices or of bytes as the field that holds it says.
@@ -113,8 +117,6 @@ func NewPlanner(before, after []int32, o Options) (*Planner, error) {
 		return nil, fmt.Errorf("a cap of %d tokens: must be positive, or 0 for none", o.MaxTokens)
 	case o.Overlap < 0:
 		return nil, fmt.Errorf("an overlap of %d tokens: must not be negative", o.Overlap)
-	case o.Strategy == KeepSmart && o.Importance == nil:
-		return nil, errors.New("strategy smart needs the weights of a linear router")
 	}
 	if o.MaxTokens == 0 {
 		return p, nil

@@ -145,7 +145,6 @@ func TestNewPlannerRefuses(t *testing.T) {
 		{Options{MaxTokens: 2}, "no room beside the 2 specials: at least 3"},
 		{Options{MaxTokens: -1}, "must be positive"},
 		{Options{MaxTokens: 10, Strategy: KeepHeadTail, HeadTokens: 9}, "9 head tokens do not fit a room of 8"},
-		{Options{MaxTokens: 10, Strategy: KeepSmart}, "weights of a linear router"},
 		{Options{Strategy: 9}, "unknown strategy(9)"},
 	} {
 		_, err := NewPlanner(before, after, c.o)
@@ -256,5 +255,29 @@ func TestPlanAllocatesNothing(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("%v: %v allocations a message", s, n)
 		}
+	}
+}
+
+// Sentence 2 of three tells most, so it is kept whole, and the first of the others fills the room.
+func TestSmart(t *testing.T) {
+	e := encoding(15)
+	e.IDs[5], e.IDs[10] = 9, 9 // the fifth and the tenth token close a sentence
+	p, err := NewPlanner(before, after, Options{MaxTokens: 2 + 7, Strategy: KeepSmart,
+		SentenceEnd: func(id, _ int32, gap bool) bool { return id == 9 && gap },
+		Importance: func(id int32) float32 {
+			if id == 107 {
+				return -5 // the eighth token; the sign does not matter
+			}
+			return 0
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan Plan
+	if err := p.Plan(&plan, e); err != nil {
+		t.Fatal(err)
+	}
+	if want := []Range{{1, 3}, {6, 11}}; !slices.Equal(plan.Kept, want) {
+		t.Errorf("kept %v, want %v", plan.Kept, want)
 	}
 }
