@@ -178,7 +178,8 @@ func (t *Tokenizer) readOwnCuts(root value) {
 	}
 	if v := root.get("padding"); !v.isNull() {
 		strategy := v.get("strategy")
-		t.warnings = append(t.warnings, fmt.Sprintf("tokenizer.json asks for padding %s ($.padding); ignored, nothing is padded", strings.TrimSpace(strategy.short())))
+		t.warnings = append(t.warnings, fmt.Sprintf("tokenizer.json asks for padding %s ($.padding); ignored, nothing is padded",
+			strings.Join(strings.Fields(strategy.short()), " ")))
 	}
 }
 

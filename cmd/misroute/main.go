@@ -90,6 +90,7 @@ func commands() []*cli.Command {
 		MergeCommand(),
 		VerifyCommand(),
 		InspectCommand(),
+		TokensCommand(),
 		ModelCommand(),
 		BenchCommand(),
 		CutCommand(),

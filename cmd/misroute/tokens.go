@@ -46,7 +46,7 @@ func TokensCommand() *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			o := tokensOptions{tokenizer: c.String("tokenizer"), json: c.Bool("json"), jsonl: c.Bool("jsonl"), literal: c.Bool("literal-specials"), path: "-",
-				cut: cutOptions{MaxTokens: c.Int("max-tokens"), Strategy: c.String("strategy"), Overlap: c.Int("overlap"), HeadTokens: c.Int("head-tokens")}}
+				cut: truncation{MaxTokens: c.Int("max-tokens"), Strategy: c.String("strategy"), Overlap: c.Int("overlap"), HeadTokens: c.Int("head-tokens")}}
 			switch {
 			case o.tokenizer == "":
 				return usagef("tokens needs --tokenizer: a tokenizer.json, a vocab.txt or a model folder")
@@ -67,11 +67,11 @@ func TokensCommand() *cli.Command {
 type tokensOptions struct {
 	tokenizer, path      string
 	json, jsonl, literal bool
-	cut                  cutOptions
+	cut                  truncation
 }
 
-// cutOptions are the truncation of one text, from flags or from a line of --jsonl.
-type cutOptions struct {
+// truncation are the truncation of one text, from flags or from a line of --jsonl.
+type truncation struct {
 	MaxTokens  int    `json:"max_tokens"`
 	Strategy   string `json:"strategy"`
 	Overlap    int    `json:"overlap"`
@@ -120,7 +120,7 @@ func runTokens(ctx context.Context, o tokensOptions, stdout, stderr io.Writer) e
 }
 
 // planText encodes and cuts a text.
-func planText(t *tokenize.Tokenizer, text []byte, c cutOptions) (e tokenize.Encoding, pieces []string, p window.Plan, err error) {
+func planText(t *tokenize.Tokenizer, text []byte, c truncation) (e tokenize.Encoding, pieces []string, p window.Plan, err error) {
 	if c.Strategy == "" {
 		c.Strategy = window.KeepHead.String()
 	}
@@ -181,7 +181,7 @@ type shownWindow struct {
 	Special []bool  `json:"special"`
 }
 
-func newShownTokens(t *tokenize.Tokenizer, text []byte, c cutOptions) (*shownTokens, error) {
+func newShownTokens(t *tokenize.Tokenizer, text []byte, c truncation) (*shownTokens, error) {
 	e, pieces, p, err := planText(t, text, c)
 	if err != nil {
 		return nil, err
@@ -281,7 +281,7 @@ func clean(s string) string {
 type tokensLine struct {
 	Text   *string `json:"text"`
 	Base64 *string `json:"text_base64"`
-	cutOptions
+	truncation
 }
 
 // tokensResult is one line of its output.
@@ -316,7 +316,7 @@ func tokensLines(ctx context.Context, t *tokenize.Tokenizer, o tokensOptions, in
 		if len(bytes.TrimSpace(sc.Bytes())) == 0 {
 			continue
 		}
-		line := tokensLine{cutOptions: o.cut}
+		line := tokensLine{truncation: o.cut}
 		if err := json.Unmarshal(sc.Bytes(), &line); err != nil {
 			return usagef("%s line %d: %w", o.path, number, err)
 		}
@@ -331,7 +331,7 @@ func tokensLines(ctx context.Context, t *tokenize.Tokenizer, o tokensOptions, in
 		default:
 			return usagef("%s line %d: neither text nor text_base64", o.path, number)
 		}
-		e, pieces, p, err := planText(t, text, line.cutOptions)
+		e, pieces, p, err := planText(t, text, line.truncation)
 		if err != nil {
 			if failed++; first == nil {
 				first = fmt.Errorf("%s line %d: %w", o.path, number, err)
