@@ -13,8 +13,8 @@ type network interface {
 	// gradients adds the derivative of the batch's loss to gradient (as long as the parameters) and
 	// returns the loss. total is Loss.total of the whole batch, of which examples may be a part.
 	gradients(gradient []float32, examples []Example, loss *Loss, total float64, t *tape) float64
-	// model is the router with the present parameters, for judging; it shares nothing with them.
-	model() (attention.Model, error)
+	// Model is the router with the present parameters; it shares nothing with them.
+	Model() (attention.Model, error)
 	shape() (labels, vocabulary int)
 	longest() int // most tokens a message may have; 0: no limit
 }
@@ -151,7 +151,8 @@ func (e *Encoder) Params() *attention.EncoderParams {
 
 func (e *Encoder) parameters() *Parameters { return &e.all }
 
-func (e *Encoder) model() (attention.Model, error) { return attention.NewEncoder(e.Config, e.Params()) }
+// Model is the router with the present parameters; it shares nothing with them.
+func (e *Encoder) Model() (attention.Model, error) { return attention.NewEncoder(e.Config, e.Params()) }
 
 func (e *Encoder) padPositions() bool {
 	return e.Config.ModelType == "roberta" || e.Config.ModelType == "xlm-roberta"

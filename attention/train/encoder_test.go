@@ -37,7 +37,7 @@ func smallEncoder(t *testing.T, modelType string, seed uint64) *Encoder {
 func TestForwardIsTheRouters(t *testing.T) {
 	for _, modelType := range []string{"bert", "distilbert", "roberta"} {
 		e := smallEncoder(t, modelType, 3)
-		m, err := e.model()
+		m, err := e.Model()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -140,7 +140,7 @@ func fit(ctx context.Context, net network, training, held []Example, o Options, 
 		o.MaxTokens = longest
 	}
 	r := &run{o: o, net: net, p: net.parameters()}
-	r.training, r.held = cut(training, o.MaxTokens), cut(held, o.MaxTokens)
+	r.training, r.held = Cut(training, o.MaxTokens), Cut(held, o.MaxTokens)
 	for _, e := range r.training {
 		r.total += int64(len(e.IDs)) * int64(o.Epochs)
 	}
@@ -183,7 +183,8 @@ func (r *run) begin(from *State) error {
 	return nil
 }
 
-func cut(examples []Example, most int) []Example {
+// Cut is the examples with no more than most tokens each (0: all): the head and the closing special.
+func Cut(examples []Example, most int) []Example {
 	list := slices.Clone(examples)
 	for i := range list {
 		if ids := list[i].IDs; most > 0 && len(ids) > most {
@@ -250,7 +251,7 @@ func (r *run) judge() (Judgement, error) {
 		copy(r.p.Values, r.state.Mean)
 		defer copy(r.p.Values, last)
 	}
-	m, err := r.net.model()
+	m, err := r.net.Model()
 	if err != nil {
 		return Judgement{}, err
 	}

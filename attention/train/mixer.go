@@ -28,7 +28,7 @@ func NewMixer(c attention.Config, mix string, seed uint64) (*Mixer, error) {
 	m.p = m.view(&values)
 	m.all = Parameters{Values: values.vector, Parts: values.parts}
 	m.all.initialise(0, seed)
-	if _, err := m.model(); err != nil { // the router checks the shapes
+	if _, err := m.Model(); err != nil { // the router checks the shapes
 		return nil, err
 	}
 	return m, nil
@@ -70,12 +70,11 @@ func (m *Mixer) Fit(ctx context.Context, training, held []Example, o Options, fr
 }
 
 // Model is the router with the present parameters.
-func (m *Mixer) Model() (*attention.Mixer, error) {
+func (m *Mixer) Model() (attention.Model, error) {
 	return attention.NewMixer(m.Config, m.Mix, m.Params())
 }
 
 func (m *Mixer) parameters() *Parameters         { return &m.all }
-func (m *Mixer) model() (attention.Model, error) { return m.Model() }
 func (m *Mixer) longest() int                    { return m.rows }
 func (m *Mixer) shape() (labels, vocabulary int) { return len(m.Config.Labels), m.Config.VocabSize }
 

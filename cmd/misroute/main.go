@@ -84,6 +84,7 @@ func commands() []*cli.Command {
 		EvalCommand(),
 		SweepCommand(),
 		TrainCommand(),
+		LadderCommand(),
 		ReportCommand(),
 		CompareCommand(),
 		TrendCommand(),

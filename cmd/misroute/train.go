@@ -36,6 +36,8 @@ type trainOptions struct {
 	text     text.Options
 	subject  bool
 	dropRare int
+	// groupHeader names a header whose values are groups of messages (the ladder's confounders).
+	groupHeader string
 
 	router   string
 	out      string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	netmail "net/mail"
 	"slices"
 	"strings"
 	"sync"
@@ -37,14 +38,24 @@ type lesson struct {
 	label  int32 // index of queue
 	thread string
 	date   time.Time
+	group  string // value of the header that groups messages, if one was asked for
 }
 
 // chunk is how many messages are turned into text together: enough to keep every worker busy, few
 // enough that raw mail never fills the memory.
 const chunk = 256
 
-// readCorpus reads exports in order; workers turn messages into text.
+// readCorpus reads exports to learn from.
 func readCorpus(ctx context.Context, o *trainOptions, update func(done, total int64, note string)) (*corpus, error) {
+	c, err := readLabelled(ctx, o, update)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.finish(o)
+}
+
+// readLabelled reads exports in order; workers turn messages into text.
+func readLabelled(ctx context.Context, o *trainOptions, update func(done, total int64, note string)) (*corpus, error) {
 	r, err := mail.Open(ctx, o.exports, o.mail)
 	if err != nil {
 		return nil, usageError(err)
@@ -70,16 +81,14 @@ func readCorpus(ctx context.Context, o *trainOptions, update func(done, total in
 		c.add(batch, o, extractors)
 		update(r.BytesRead(), r.TotalBytes(), fmt.Sprintf("reading mail, %s messages", group(c.read)))
 	}
-	if err := r.Close(); err != nil {
-		return nil, err
-	}
-	return c, c.finish(o)
+	return c, r.Close()
 }
 
 // extracted is a message after the workers had it.
 type extracted struct {
 	identity mail.Identity
 	text     text.Text
+	group    string
 	bad      bool
 }
 
@@ -117,7 +126,7 @@ func (c *corpus) add(batch []*mail.Message, o *trainOptions, extractors []*text.
 				thread = x.text.BodyHash
 			}
 			c.items = append(c.items, lesson{
-				text: strings.Clone(x.text.Reading(o.subject)), queue: x.identity.Label, thread: thread, date: x.identity.Date,
+				text: strings.Clone(x.text.Reading(o.subject)), queue: x.identity.Label, thread: thread, date: x.identity.Date, group: x.group,
 			})
 		}
 	}
@@ -131,6 +140,12 @@ func extract(m *mail.Message, o *trainOptions, e *text.Extractor) (x extracted) 
 	var reject *mail.Reject
 	x.text, reject = e.Extract(m, &x.identity)
 	x.bad = reject != nil
+	if o.groupHeader != "" && m.Raw != nil {
+		if h, err := netmail.ReadMessage(bytes.NewReader(m.Raw)); err == nil {
+			x.group, _, _ = strings.Cut(h.Header.Get(o.groupHeader), ";")
+			x.group = strings.TrimSpace(x.group)
+		}
+	}
 	return x
 }
 
