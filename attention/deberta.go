@@ -16,6 +16,7 @@ type DeBERTaParams struct {
 	Project   Linear    // C x E, without bias; Weight nil = none, and E = C
 	EmbedNorm Norm
 	Layers    []DeBERTaLayer
+	Layer     func(i int) (DeBERTaLayer, error) // see EncoderParams
 
 	Distances    Distances
 	Relative     []float32 // Distances.Rows() x C: the table of distances; nil = attention by content alone
@@ -91,27 +92,46 @@ func newDeBERTa(cfg Config, p *DeBERTaParams, int8 bool) (*DeBERTa, error) {
 		table = p.normedTable(&cfg)
 	}
 	y := layout{arena: kernel.NewArena(p.packedLen(&cfg, int8)), int8: int8}
-	for i := range p.Layers {
-		m.addLayer(&p.Layers[i], p, table, y)
+	for i := range cfg.Layers {
+		l, err := p.layer(i, &cfg)
+		if err != nil {
+			return nil, err
+		}
+		m.encoder.parameters += l.count() + int64(l.PosKey.count()+l.PosQuery.count())
+		m.addLayer(l, p, table, y)
 	}
 	m.encoder.pool, m.encoder.classify = y.packFloat(&p.Pool), y.packFloat(&p.Classify)
 	return m, nil
 }
 
-// asEncoder is what the parameters share with an Encoder's.
+// asEncoder is what the parameters share with an Encoder's, without the layers.
 func (p *DeBERTaParams) asEncoder() EncoderParams {
-	e := EncoderParams{Words: p.Words, Positions: p.Positions, Types: p.Types, EmbedNorm: p.EmbedNorm, Pool: p.Pool, Classify: p.Classify}
-	for i := range p.Layers {
-		e.Layers = append(e.Layers, p.Layers[i].LayerParams)
+	return EncoderParams{Words: p.Words, Positions: p.Positions, Types: p.Types, EmbedNorm: p.EmbedNorm, Pool: p.Pool, Classify: p.Classify}
+}
+
+// layer gives layer i with its shapes checked.
+func (p *DeBERTaParams) layer(i int, c *Config) (*DeBERTaLayer, error) {
+	l, err := layerOf(p.Layers, p.Layer, i)
+	if err != nil {
+		return nil, err
 	}
-	return e
+	var s shapes
+	name := fmt.Sprintf("layer %d ", i)
+	s.layer(name, &l.LayerParams, c)
+	if l.PosKey.Weight != nil {
+		s.linear(name+"key of distances", &l.PosKey, c.Hidden, c.Hidden)
+	}
+	if l.PosQuery.Weight != nil {
+		s.linear(name+"query of distances", &l.PosQuery, c.Hidden, c.Hidden)
+	}
+	return l, s.err
 }
 
 // packedLen is the memory of all float32 matrices, those of the projected tables included.
 func (p *DeBERTaParams) packedLen(c *Config, int8 bool) int {
 	e := p.asEncoder()
 	total := e.packedLen(c, int8)
-	table := len(p.Layers) * c.Heads * kernel.ArenaLen(p.Distances.Rows(), c.Hidden/c.Heads)
+	table := c.Layers * c.Heads * kernel.ArenaLen(p.Distances.Rows(), c.Hidden/c.Heads)
 	if p.ContentToPos {
 		total += table
 	}
@@ -183,7 +203,7 @@ func (p *DeBERTaParams) check(c *Config) error {
 		return fmt.Errorf("hidden size %d cannot be cut into %d heads", c.Hidden, c.Heads)
 	case c.Intermediate <= 0 || c.VocabSize <= 0 || len(c.Labels) == 0:
 		return fmt.Errorf("intermediate size %d, vocabulary %d and %d labels must be positive", c.Intermediate, c.VocabSize, len(c.Labels))
-	case len(p.Layers) != c.Layers || c.Layers == 0:
+	case !layersFit(p.Layers, p.Layer, c):
 		return fmt.Errorf("parameters for %d layers, the configuration says %d", len(p.Layers), c.Layers)
 	case p.ScaleTerms < 1:
 		return fmt.Errorf("scores of %d terms", p.ScaleTerms)
@@ -210,29 +230,15 @@ func (p *DeBERTaParams) check(c *Config) error {
 	if p.RelativeNorm.Gain != nil {
 		s.norm("norm of the table of distances", &p.RelativeNorm, c.Hidden)
 	}
-	for i := range p.Layers {
-		l, name := &p.Layers[i], fmt.Sprintf("layer %d ", i)
-		s.layer(name, &l.LayerParams, c)
-		if l.PosKey.Weight != nil {
-			s.linear(name+"key of distances", &l.PosKey, c.Hidden, c.Hidden)
-		}
-		if l.PosQuery.Weight != nil {
-			s.linear(name+"query of distances", &l.PosQuery, c.Hidden, c.Hidden)
-		}
-	}
 	s.linear("pooler", &p.Pool, c.Hidden, c.Hidden)
 	s.linear("classifier", &p.Classify, len(c.Labels), c.Hidden)
 	return s.err
 }
 
-// count is how many numbers were learned.
+// count is how many numbers were learned, without the layers.
 func (p *DeBERTaParams) count() int64 {
 	rest := p.asEncoder()
-	total := len(p.Relative) + p.RelativeNorm.count() + p.Project.count()
-	for i := range p.Layers {
-		total += p.Layers[i].PosKey.count() + p.Layers[i].PosQuery.count()
-	}
-	return rest.count() + int64(total)
+	return rest.count() + int64(len(p.Relative)+p.RelativeNorm.count()+p.Project.count())
 }
 
 // Config returns what the model says about itself. Its Positions are those the model was made for;

@@ -14,8 +14,11 @@ type EncoderParams struct {
 	Types     []float32 // Config.TypeVocab x C; nil = the family has none
 	EmbedNorm Norm
 	Layers    []LayerParams
-	Pool      Linear // C x C: BERT pooler.dense, DistilBERT pre_classifier, RoBERTa classifier.dense
-	Classify  Linear // labels x C
+	// Layer gives layer i when Layers is empty: it is asked for one layer after the other, and the
+	// matrices of one may share the memory of the one before. So a loader never holds all of them twice.
+	Layer    func(i int) (LayerParams, error)
+	Pool     Linear // C x C: BERT pooler.dense, DistilBERT pre_classifier, RoBERTa classifier.dense
+	Classify Linear // labels x C
 }
 
 // LayerParams are the learned numbers of one encoder layer.
@@ -95,10 +98,16 @@ func newEncoder(cfg Config, p *EncoderParams, int8 bool) (*Encoder, error) {
 		m.cfg.Positions = rows
 	}
 	arena := kernel.NewArena(p.packedLen(&m.cfg, int8))
-	key := &p.Layers[len(p.Layers)-1].Key
-	m.keyBack = arena.PackRows(key.Weight, key.In, key.Out)
-	for i := range p.Layers {
-		m.layers = append(m.layers, packLayer(&p.Layers[i], layout{arena, int8}))
+	for i := range cfg.Layers {
+		l, err := p.layer(i, &m.cfg)
+		if err != nil {
+			return nil, err
+		}
+		m.parameters += l.count()
+		if i == cfg.Layers-1 {
+			m.keyBack = arena.PackRows(l.Key.Weight, l.Key.In, l.Key.Out)
+		}
+		m.layers = append(m.layers, packLayer(l, layout{arena, int8}))
 	}
 	float := layout{arena: arena}
 	m.pool, m.classify = float.packFloat(&p.Pool), float.packFloat(&p.Classify)
@@ -128,7 +137,7 @@ func (p *EncoderParams) packedLen(c *Config, int8 bool) int {
 	if int8 {
 		layer = 0
 	}
-	return len(p.Layers)*layer + 2*kernel.ArenaLen(c.Hidden, c.Hidden) + kernel.ArenaLen(len(c.Labels), c.Hidden)
+	return c.Layers*layer + 2*kernel.ArenaLen(c.Hidden, c.Hidden) + kernel.ArenaLen(len(c.Labels), c.Hidden)
 }
 
 // packLayer packs a layer as the model wants it.

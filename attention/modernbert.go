@@ -15,6 +15,7 @@ type ModernBERTParams struct {
 	Tokens         []float32 // V x C
 	EmbedNorm      Norm
 	Layers         []ModernBERTLayer
+	Layer          func(i int) (ModernBERTLayer, error) // see EncoderParams
 	FinalNorm      Norm
 	Pooling        string // "cls": the first token's state; "mean": the mean of the states the mask shows
 	Head           Linear // C x C
@@ -95,8 +96,12 @@ func newModernBERT(cfg Config, p *ModernBERTParams, int8 bool) (*ModernBERT, err
 	}
 	y := layout{arena: kernel.NewArena(p.packedLen(&cfg, int8)), int8: int8}
 	rotaries := map[float64]*rotary{}
-	for i := range p.Layers {
-		l := &p.Layers[i]
+	for i := range cfg.Layers {
+		l, err := p.layer(i, &cfg)
+		if err != nil {
+			return nil, err
+		}
+		m.parameters += l.count()
 		if rotaries[l.Theta] == nil {
 			rotaries[l.Theta] = &rotary{theta: l.Theta, half: cfg.Hidden / cfg.Heads / 2}
 		}
@@ -117,7 +122,7 @@ func (p *ModernBERTParams) packedLen(c *Config, int8 bool) int {
 	if int8 {
 		layer = 0
 	}
-	return len(p.Layers)*layer + kernel.ArenaLen(c.Hidden, c.Hidden) + kernel.ArenaLen(len(c.Labels), c.Hidden)
+	return c.Layers*layer + kernel.ArenaLen(c.Hidden, c.Hidden) + kernel.ArenaLen(len(c.Labels), c.Hidden)
 }
 
 // check compares every shape with the configuration.
@@ -129,7 +134,7 @@ func (p *ModernBERTParams) check(c *Config) error {
 		return fmt.Errorf("head size %d is odd: rotary positions turn pairs of channels", c.Hidden/c.Heads)
 	case c.Intermediate <= 0 || c.VocabSize <= 0 || len(c.Labels) == 0:
 		return fmt.Errorf("intermediate size %d, vocabulary %d and %d labels must be positive", c.Intermediate, c.VocabSize, len(c.Labels))
-	case len(p.Layers) != c.Layers || c.Layers == 0:
+	case !layersFit(p.Layers, p.Layer, c):
 		return fmt.Errorf("parameters for %d layers, the configuration says %d", len(p.Layers), c.Layers)
 	case p.Pooling != "cls" && p.Pooling != "mean":
 		return fmt.Errorf("pooling %q is neither cls nor mean", p.Pooling)
@@ -137,17 +142,6 @@ func (p *ModernBERTParams) check(c *Config) error {
 	var s shapes
 	s.want("token embeddings", p.Tokens, c.VocabSize, c.Hidden)
 	s.norm("embedding norm", &p.EmbedNorm, c.Hidden)
-	for i := range p.Layers {
-		l, name := &p.Layers[i], fmt.Sprintf("layer %d ", i)
-		if l.AttentionNorm.Gain != nil {
-			s.norm(name+"attention norm", &l.AttentionNorm, c.Hidden)
-		}
-		s.linear(name+"query, key and value", &l.QKV, 3*c.Hidden, c.Hidden)
-		s.linear(name+"attention output", &l.Output, c.Hidden, c.Hidden)
-		s.norm(name+"feed-forward norm", &l.FeedNorm, c.Hidden)
-		s.linear(name+"gate and up", &l.GateUp, 2*c.Intermediate, c.Hidden)
-		s.linear(name+"down", &l.Down, c.Hidden, c.Intermediate)
-	}
 	s.norm("final norm", &p.FinalNorm, c.Hidden)
 	s.linear("head", &p.Head, c.Hidden, c.Hidden)
 	s.norm("head norm", &p.HeadNorm, c.Hidden)
@@ -155,14 +149,33 @@ func (p *ModernBERTParams) check(c *Config) error {
 	return s.err
 }
 
-// count is how many numbers were learned.
-func (p *ModernBERTParams) count() int64 {
-	total := len(p.Tokens) + p.EmbedNorm.count() + p.FinalNorm.count() + p.Head.count() + p.HeadNorm.count() + p.Classify.count()
-	for i := range p.Layers {
-		l := &p.Layers[i]
-		total += l.AttentionNorm.count() + l.QKV.count() + l.Output.count() + l.FeedNorm.count() + l.GateUp.count() + l.Down.count()
+// layer gives layer i with its shapes checked.
+func (p *ModernBERTParams) layer(i int, c *Config) (*ModernBERTLayer, error) {
+	l, err := layerOf(p.Layers, p.Layer, i)
+	if err != nil {
+		return nil, err
 	}
-	return int64(total)
+	var s shapes
+	name := fmt.Sprintf("layer %d ", i)
+	if l.AttentionNorm.Gain != nil {
+		s.norm(name+"attention norm", &l.AttentionNorm, c.Hidden)
+	}
+	s.linear(name+"query, key and value", &l.QKV, 3*c.Hidden, c.Hidden)
+	s.linear(name+"attention output", &l.Output, c.Hidden, c.Hidden)
+	s.norm(name+"feed-forward norm", &l.FeedNorm, c.Hidden)
+	s.linear(name+"gate and up", &l.GateUp, 2*c.Intermediate, c.Hidden)
+	s.linear(name+"down", &l.Down, c.Hidden, c.Intermediate)
+	return l, s.err
+}
+
+// count is how many numbers were learned, without the layers.
+func (p *ModernBERTParams) count() int64 {
+	return int64(len(p.Tokens) + p.EmbedNorm.count() + p.FinalNorm.count() + p.Head.count() + p.HeadNorm.count() + p.Classify.count())
+}
+
+// count is how many numbers were learned.
+func (l *ModernBERTLayer) count() int64 {
+	return int64(l.AttentionNorm.count() + l.QKV.count() + l.Output.count() + l.FeedNorm.count() + l.GateUp.count() + l.Down.count())
 }
 
 // Config returns what the model says about itself. Its Positions are those the model was made for;

@@ -20,7 +20,7 @@ func (p *EncoderParams) check(c *Config) error {
 		return fmt.Errorf("hidden size %d cannot be cut into %d heads", c.Hidden, c.Heads)
 	case c.Intermediate <= 0 || c.VocabSize <= 0 || len(c.Labels) == 0:
 		return fmt.Errorf("intermediate size %d, vocabulary %d and %d labels must be positive", c.Intermediate, c.VocabSize, len(c.Labels))
-	case len(p.Layers) != c.Layers || c.Layers == 0:
+	case !layersFit(p.Layers, p.Layer, c):
 		return fmt.Errorf("parameters for %d layers, the configuration says %d", len(p.Layers), c.Layers)
 	case len(p.Positions) == 0 || len(p.Positions)%c.Hidden != 0:
 		return &ShapeError{"position embeddings", len(p.Positions), 1, c.Hidden}
@@ -33,9 +33,6 @@ func (p *EncoderParams) check(c *Config) error {
 		s.want("token type embeddings", p.Types, c.TypeVocab, c.Hidden)
 	}
 	s.norm("embedding norm", &p.EmbedNorm, c.Hidden)
-	for i := range p.Layers {
-		s.layer(fmt.Sprintf("layer %d ", i), &p.Layers[i], c)
-	}
 	s.linear("pooler", &p.Pool, c.Hidden, c.Hidden)
 	s.linear("classifier", &p.Classify, len(c.Labels), c.Hidden)
 	return s.err
@@ -76,17 +73,43 @@ func (s *shapes) norm(name string, n *Norm, size int) {
 	}
 }
 
-// count is how many numbers were learned.
-func (p *EncoderParams) count() int64 {
-	total := len(p.Words) + len(p.Positions) + len(p.Types) + p.EmbedNorm.count() + p.Pool.count() + p.Classify.count()
-	for i := range p.Layers {
-		l := &p.Layers[i]
-		for _, part := range []*Linear{&l.Query, &l.Key, &l.Value, &l.Output, &l.Up, &l.Down} {
-			total += part.count()
-		}
-		total += l.AttentionNorm.count() + l.OutputNorm.count()
+// layersFit says whether there are as many layers as the configuration says, in a slice or to be asked
+// for one by one.
+func layersFit[L any](layers []L, ask func(int) (L, error), c *Config) bool {
+	return c.Layers > 0 && (len(layers) == c.Layers || len(layers) == 0 && ask != nil)
+}
+
+// layerOf gives layer i of either.
+func layerOf[L any](layers []L, ask func(int) (L, error), i int) (*L, error) {
+	if len(layers) > 0 {
+		return &layers[i], nil
 	}
-	return int64(total)
+	l, err := ask(i)
+	return &l, err
+}
+
+// layer gives layer i with its shapes checked.
+func (p *EncoderParams) layer(i int, c *Config) (*LayerParams, error) {
+	l, err := layerOf(p.Layers, p.Layer, i)
+	if err != nil {
+		return nil, err
+	}
+	var s shapes
+	s.layer(fmt.Sprintf("layer %d ", i), l, c)
+	return l, s.err
+}
+
+// count is how many numbers were learned, without the layers.
+func (p *EncoderParams) count() int64 {
+	return int64(len(p.Words) + len(p.Positions) + len(p.Types) + p.EmbedNorm.count() + p.Pool.count() + p.Classify.count())
+}
+
+// count is how many numbers were learned.
+func (l *LayerParams) count() (total int64) {
+	for _, part := range []*Linear{&l.Query, &l.Key, &l.Value, &l.Output, &l.Up, &l.Down} {
+		total += int64(part.count())
+	}
+	return total + int64(l.AttentionNorm.count()+l.OutputNorm.count())
 }
 
 func (l *Linear) count() int { return len(l.Weight) + len(l.Bias) }

@@ -57,11 +57,11 @@ func buildDeBERTa(config json.RawMessage, t Tensors, o Options) (attention.Model
 	if d.norm {
 		p.RelativeNorm = r.norm("deberta.encoder.LayerNorm", c)
 	}
-	for i := 0; i < cfg.Layers && r.err == nil; i++ {
-		p.Layers = append(p.Layers, d.layer(r, fmt.Sprintf("deberta.encoder.layer.%d.", i), cfg, p))
-	}
 	p.Pool = r.linear("pooler.dense", c, c)
 	p.Classify = r.linear("classifier", len(cfg.Labels), c)
+	p.Layer = layers(r, cfg.Layers, func(i int) attention.DeBERTaLayer {
+		return d.layer(r, fmt.Sprintf("deberta.encoder.layer.%d.", i), cfg, p)
+	})
 	if r.err != nil {
 		return nil, r.err
 	}

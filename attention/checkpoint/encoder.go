@@ -135,6 +135,7 @@ func buildEncoder(plan encoderPlan, config json.RawMessage, t Tensors, o Options
 	}
 	r := &reader{t: t}
 	p := readEncoderParams(r, &cfg, n, rows)
+	p.Layer = layers(r, cfg.Layers, func(i int) attention.LayerParams { return readEncoderLayer(r, &cfg, n, i) })
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -153,9 +154,9 @@ func completeEncoder(cfg *attention.Config, f *fields, rows int) {
 	}
 }
 
-// readEncoderParams asks r for every tensor of the model.
+// readEncoderParams asks r for every tensor beside the layers.
 func readEncoderParams(r *reader, cfg *attention.Config, n encoderNames, rows int) *attention.EncoderParams {
-	c, wide := cfg.Hidden, cfg.Intermediate
+	c := cfg.Hidden
 	p := &attention.EncoderParams{
 		Words:     r.tensor(n.embeddings+"word_embeddings.weight", cfg.VocabSize, c),
 		Positions: r.tensor(n.embeddings+"position_embeddings.weight", rows, c),
@@ -164,20 +165,22 @@ func readEncoderParams(r *reader, cfg *attention.Config, n encoderNames, rows in
 	if cfg.TypeVocab > 0 {
 		p.Types = r.tensor(n.embeddings+"token_type_embeddings.weight", cfg.TypeVocab, c)
 	}
-	for i := 0; i < cfg.Layers && r.err == nil; i++ {
-		l := fmt.Sprintf("%s%d.", n.layer, i)
-		p.Layers = append(p.Layers, attention.LayerParams{
-			Query: r.linear(l+n.query, c, c), Key: r.linear(l+n.key, c, c), Value: r.linear(l+n.value, c, c),
-			Output:        r.linear(l+n.output, c, c),
-			AttentionNorm: r.norm(l+n.attentionNorm, c),
-			Up:            r.linear(l+n.up, wide, c),
-			Down:          r.linear(l+n.down, c, wide),
-			OutputNorm:    r.norm(l+n.outputNorm, c),
-		})
-	}
 	p.Pool = r.linear(n.pool, c, c)
 	p.Classify = r.linear(n.classify, len(cfg.Labels), c)
 	return p
+}
+
+// readEncoderLayer asks r for the tensors of layer i.
+func readEncoderLayer(r *reader, cfg *attention.Config, n encoderNames, i int) attention.LayerParams {
+	l, c, wide := fmt.Sprintf("%s%d.", n.layer, i), cfg.Hidden, cfg.Intermediate
+	return attention.LayerParams{
+		Query: r.linear(l+n.query, c, c), Key: r.linear(l+n.key, c, c), Value: r.linear(l+n.value, c, c),
+		Output:        r.linear(l+n.output, c, c),
+		AttentionNorm: r.norm(l+n.attentionNorm, c),
+		Up:            r.linear(l+n.up, wide, c),
+		Down:          r.linear(l+n.down, c, wide),
+		OutputNorm:    r.norm(l+n.outputNorm, c),
+	}
 }
 
 // ignoreBERT lets tensors stand that the library writes or once wrote and does not read for

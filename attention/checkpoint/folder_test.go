@@ -116,9 +116,12 @@ func TestWriteAndLoad(t *testing.T) {
 func TestEncoderTensors(t *testing.T) {
 	config, tensors := smallBERT()
 	original := mustBuild(t, config, tensors)
-	r := &reader{t: Memory(tensors)}
+	r := &reader{t: Memory(tensors), keep: true}
 	cfg := *original.Config()
 	p := readEncoderParams(r, &cfg, bertNames, cfg.Positions)
+	for i := range cfg.Layers {
+		p.Layers = append(p.Layers, readEncoderLayer(r, &cfg, bertNames, i))
+	}
 	if r.err != nil {
 		t.Fatal(r.err)
 	}

@@ -46,7 +46,11 @@ func buildModernBERT(config json.RawMessage, t Tensors, o Options) (attention.Mo
 	c, wide := cfg.Hidden, cfg.Intermediate
 	p.Tokens = r.tensor("model.embeddings.tok_embeddings.weight", cfg.VocabSize, c)
 	p.EmbedNorm = r.normBias("model.embeddings.norm", c, normBias)
-	for i := 0; i < cfg.Layers && r.err == nil; i++ {
+	p.FinalNorm = r.normBias("model.final_norm", c, normBias)
+	p.Head = r.linearBias("head.dense", c, c, classifierBias)
+	p.HeadNorm = r.normBias("head.norm", c, normBias)
+	p.Classify = r.linear("classifier", len(cfg.Labels), c)
+	p.Layer = layers(r, cfg.Layers, func(i int) attention.ModernBERTLayer {
 		name := fmt.Sprintf("model.layers.%d.", i)
 		l := layer(i)
 		if i > 0 { // the embeddings' norm stands right before the first layer and serves as its norm
@@ -57,12 +61,8 @@ func buildModernBERT(config json.RawMessage, t Tensors, o Options) (attention.Mo
 		l.FeedNorm = r.normBias(name+"mlp_norm", c, normBias)
 		l.GateUp = r.linearBias(name+"mlp.Wi", 2*wide, c, mlpBias)
 		l.Down = r.linearBias(name+"mlp.Wo", c, wide, mlpBias)
-		p.Layers = append(p.Layers, l)
-	}
-	p.FinalNorm = r.normBias("model.final_norm", c, normBias)
-	p.Head = r.linearBias("head.dense", c, c, classifierBias)
-	p.HeadNorm = r.normBias("head.norm", c, normBias)
-	p.Classify = r.linear("classifier", len(cfg.Labels), c)
+		return l
+	})
 	if r.err != nil {
 		return nil, r.err
 	}

@@ -59,8 +59,11 @@ func readPretrained(dir string, labels []string) (*Pretrained, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{t: headless{weights, names}}
+	r := &reader{t: headless{weights, names}, keep: true}
 	params := readEncoderParams(r, &cfg, names, rows)
+	for i := 0; i < cfg.Layers && r.err == nil; i++ {
+		params.Layers = append(params.Layers, readEncoderLayer(r, &cfg, names, i))
+	}
 	if err := errors.Join(r.err, weights.close()); err != nil {
 		return nil, err
 	}

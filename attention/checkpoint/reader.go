@@ -7,15 +7,69 @@ import "misroute/attention"
 type reader struct {
 	t   Tensors
 	err error
+
+	only bool // check that tensors are there and have their shapes, and read nothing
+	keep bool // the matrices outlive their layer; otherwise layers share the memory of
+
+	scratch []float32
+	used    int
 }
 
-func (r *reader) tensor(name string, shape ...int) []float32 {
-	if r.err != nil {
+// layers checks that all layers are complete, reading nothing, and returns how to read one of them.
+// A configuration may claim any number: nothing is allocated before they are all known to be there.
+// The weights that read returns are good until the next layer is asked for.
+func layers[L any](r *reader, n int, read func(i int) L) func(i int) (L, error) {
+	r.only = true
+	for i := 0; i < n && r.err == nil; i++ {
+		read(i)
+	}
+	r.only = false
+	return func(i int) (L, error) {
+		if r.used > len(r.scratch) {
+			r.scratch = make([]float32, r.used) // the first layer tells how much they take
+		}
+		r.used = 0
+		l := read(i)
+		return l, r.err
+	}
+}
+
+func (r *reader) tensor(name string, shape ...int) (data []float32) {
+	switch {
+	case r.err != nil:
+	case r.only:
+		r.err = r.check(name, shape)
+	default:
+		data, r.err = r.t.Float32(name, shape...)
+	}
+	return data
+}
+
+// weight is tensor into the memory that layers share.
+func (r *reader) weight(name string, out, in int) []float32 {
+	if r.err != nil || r.only || r.keep {
+		return r.tensor(name, out, in)
+	}
+	if r.err = r.check(name, []int{out, in}); r.err != nil {
 		return nil
 	}
-	var data []float32
-	data, r.err = r.t.Float32(name, shape...)
+	n := out * in // as in the file, so it does not overflow
+	r.used += n
+	if r.used > len(r.scratch) {
+		return r.tensor(name, out, in)
+	}
+	data := r.scratch[r.used-n : r.used : r.used]
+	r.err = r.t.ReadFloat32(data, name, out, in)
 	return data
+}
+
+// check says what is wrong with a tensor's name or shape.
+func (r *reader) check(name string, shape []int) error {
+	have, ok := r.t.Shape(name)
+	if !ok {
+		return missingTensor(name)
+	}
+	return checkShape(name, have, shape)
 }
 
 // linear reads name.weight (out x in) and name.bias (out).
@@ -25,7 +79,7 @@ func (r *reader) linear(name string, out, in int) attention.Linear {
 
 // linearBias is linear for layers that may have been made without a bias.
 func (r *reader) linearBias(name string, out, in int, bias bool) attention.Linear {
-	l := attention.Linear{Out: out, In: in, Weight: r.tensor(name+".weight", out, in)}
+	l := attention.Linear{Out: out, In: in, Weight: r.weight(name+".weight", out, in)}
 	if bias {
 		l.Bias = r.tensor(name+".bias", out)
 	}

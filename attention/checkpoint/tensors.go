@@ -29,6 +29,8 @@ type Tensors interface {
 	Shape(name string) ([]int, bool)
 	// Float32 reads a tensor of exactly this shape, row-major. The slice is the caller's own.
 	Float32(name string, shape ...int) ([]float32, error)
+	// ReadFloat32 is Float32 into memory of the caller, as long as the shape wants.
+	ReadFloat32(dst []float32, name string, shape ...int) error
 }
 
 // files are the open weight files of a folder, and what was asked of them.
@@ -100,19 +102,46 @@ func (s *files) Shape(name string) ([]int, bool) {
 }
 
 func (s *files) Float32(name string, shape ...int) ([]float32, error) {
-	t, ok := s.find(name)
-	if !ok {
-		return nil, fmt.Errorf("tensor %s is missing", quote(name))
-	}
-	if !slices.Equal(t.info.Shape, shape) {
-		return nil, fmt.Errorf("tensor %s has shape %v, config.json asks for %v", quote(t.info.Name), t.info.Shape, shape)
-	}
-	s.used[t.info.Name] = true
-	data := make([]float32, t.info.Len())
-	if err := t.file.ReadFloat32(data, t.info); err != nil {
+	t, err := s.want(name, shape)
+	if err != nil {
 		return nil, err
 	}
-	return data, checkFinite(t.info.Name, shape, data)
+	data := make([]float32, t.info.Len())
+	return data, s.read(data, t)
+}
+
+func (s *files) ReadFloat32(dst []float32, name string, shape ...int) error {
+	t, err := s.want(name, shape)
+	if err != nil {
+		return err
+	}
+	return s.read(dst, t)
+}
+
+// want finds a tensor and checks its shape, before anything is allocated for it.
+func (s *files) want(name string, shape []int) (located, error) {
+	t, ok := s.find(name)
+	if !ok {
+		return t, missingTensor(name)
+	}
+	return t, checkShape(t.info.Name, t.info.Shape, shape)
+}
+
+func (s *files) read(dst []float32, t located) error {
+	s.used[t.info.Name] = true
+	if err := t.file.ReadFloat32(dst, t.info); err != nil {
+		return err
+	}
+	return checkFinite(t.info.Name, t.info.Shape, dst)
+}
+
+func missingTensor(name string) error { return fmt.Errorf("tensor %s is missing", quote(name)) }
+
+func checkShape(name string, have, want []int) error {
+	if slices.Equal(have, want) {
+		return nil
+	}
+	return fmt.Errorf("tensor %s has shape %v, config.json asks for %v", quote(name), have, want)
 }
 
 // checkFinite refuses weights that would turn every logit into NaN.
@@ -297,12 +326,18 @@ func (m memory) Shape(name string) ([]int, bool) {
 }
 
 func (m memory) Float32(name string, shape ...int) ([]float32, error) {
+	data := slices.Clone(m[name].Data)
+	return data, m.ReadFloat32(data, name, shape...)
+}
+
+func (m memory) ReadFloat32(dst []float32, name string, shape ...int) error {
 	t, ok := m[name]
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("tensor %s is missing", quote(name))
-	case !slices.Equal(t.Shape, shape):
-		return nil, fmt.Errorf("tensor %s has shape %v, config.json asks for %v", quote(name), t.Shape, shape)
+	if !ok {
+		return missingTensor(name)
 	}
-	return slices.Clone(t.Data), checkFinite(name, shape, t.Data)
+	if err := checkShape(name, t.Shape, shape); err != nil {
+		return err
+	}
+	copy(dst, t.Data)
+	return checkFinite(name, shape, t.Data)
 }
