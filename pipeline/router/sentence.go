@@ -75,11 +75,11 @@ func trimRight(text []byte, end int) int {
 	return len(bytes.TrimRight(text[:end], " \t\r\n"))
 }
 
-// Decisive is the sentence whose removal costs a queue most.
+// Decisive is a sentence, and what its removal costs a queue. [Decide] finds the one that costs most.
 type Decisive struct {
 	Tokens window.Range // indices of the encoding
 	Bytes  window.Range // of the text
-	Drop   float32      // of the queue's margin, in logits
+	Drop   float32      // of the queue's margin, in logits; negative: the queue gains without it
 }
 
 // maxOccluded bounds the work on one message: the sentences are merged in pairs until they are fewer.
@@ -89,10 +89,25 @@ const maxOccluded = 64
 // out of the whole reading in turn, and the one without which the queue's margin over the best other
 // falls most is it. found is false for a message of one sentence, or when no removal costs anything.
 func Decide(ctx context.Context, r Router, s Session, e *Encoded, queue int) (d Decisive, found bool, err error) {
+	all, err := Occlude(ctx, r, s, e, queue)
+	if err != nil {
+		return d, false, err
+	}
+	for _, x := range all {
+		if x.Drop > d.Drop {
+			d, found = x, true
+		}
+	}
+	return d, found, nil
+}
+
+// Occlude leaves every sentence out of the whole reading in turn and says what that costs queue, in
+// the order of the text. A message of one sentence has none to leave out: nil.
+func Occlude(ctx context.Context, r Router, s Session, e *Encoded, queue int) ([]Decisive, error) {
 	whole, _ := r.Whole()
 	var reading Reading
 	if err := s.Read(ctx, e, whole, &reading); err != nil {
-		return d, false, err
+		return nil, err
 	}
 	full := MarginOf(reading.Logits, queue)
 	sentences := Sentences(nil, e.Text)
@@ -100,8 +115,9 @@ func Decide(ctx context.Context, r Router, s Session, e *Encoded, queue int) (d 
 		sentences = pairs(sentences)
 	}
 	if len(sentences) < 2 {
-		return d, false, nil
+		return nil, nil
 	}
+	all := make([]Decisive, 0, len(sentences))
 	var without Encoded
 	for _, b := range sentences {
 		tokens := tokensOf(e, b)
@@ -110,13 +126,11 @@ func Decide(ctx context.Context, r Router, s Session, e *Encoded, queue int) (d 
 		}
 		without.leaveOut(e, tokens)
 		if err := s.Read(ctx, &without, whole, &reading); err != nil {
-			return d, false, err
+			return nil, err
 		}
-		if drop := full - MarginOf(reading.Logits, queue); drop > d.Drop {
-			d, found = Decisive{Tokens: tokens, Bytes: b, Drop: drop}, true
-		}
+		all = append(all, Decisive{Tokens: tokens, Bytes: b, Drop: full - MarginOf(reading.Logits, queue)})
 	}
-	return d, found, nil
+	return all, nil
 }
 
 // MarginOf is the queue's logit minus the best other one.

@@ -71,6 +71,16 @@ func TestDecide(t *testing.T) {
 	if got := text[d.Bytes.Start:d.Bytes.End]; got != "Help!!!" || d.Drop != 3 || d.Tokens != (window.Range{Start: 13, End: 20}) {
 		t.Errorf("decisive %q (tokens %v, drop %v), want Help!!! at tokens 13 to 20 with a drop of 3", got, d.Tokens, d.Drop)
 	}
+	all, err := Occlude(context.Background(), r, r.NewSession(), &e, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A point is lost for every "!" that goes; "calm" has half a point throughout.
+	for i, want := range []float32{0, 3, 1, 0} {
+		if len(all) != 4 || all[i].Drop != want {
+			t.Fatalf("drops %v, want 0, 3, 1, 0", all)
+		}
+	}
 	r.Encode(&e, []byte("Just one!"))
 	if _, found, _ := Decide(context.Background(), r, r, &e, 1); found {
 		t.Error("a message of one sentence has no decisive one")
