@@ -31,6 +31,7 @@ type bertNormalizer struct {
 	clean, chinese, strip, lower bool
 
 	ascii [utf8.RuneSelf]int8 // what an ASCII byte becomes; -1 when it goes
+	steps []normalizer        // the same as it is defined, one step over the whole text after the other
 }
 
 func newBertNormalizer(clean, chinese, strip, lower bool) *bertNormalizer {
@@ -48,6 +49,13 @@ func newBertNormalizer(clean, chinese, strip, lower bool) *bertNormalizer {
 		}
 		n.ascii[i] = int8(c)
 	}
+	if strip {
+		n.steps = []normalizer{newBertNormalizer(clean, chinese, false, false), decompose{},
+			filter{func(r rune) bool { return uni.word(r)&bertMark == 0 }}}
+		if lower {
+			n.steps = append(n.steps, lowercase{})
+		}
+	}
 	return n
 }
 
@@ -61,7 +69,9 @@ func (n *bertNormalizer) normalize(s *scratch) {
 		return
 	}
 	if n.strip && n.marksStay(b[i:]) {
-		n.normalizeInSteps(s)
+		for _, step := range n.steps {
+			step.normalize(s)
+		}
 		return
 	}
 	w := s.rewrite()
@@ -170,18 +180,6 @@ func (n *bertNormalizer) marksStay(b []byte) bool {
 		i += size
 	}
 	return false
-}
-
-// normalizeInSteps is normalize as it is defined.
-func (n *bertNormalizer) normalizeInSteps(s *scratch) {
-	first := bertNormalizer{clean: n.clean, chinese: n.chinese}
-	first.ascii = newBertNormalizer(n.clean, n.chinese, false, false).ascii
-	first.normalize(s)
-	decompose{}.normalize(s)
-	filter{func(r rune) bool { return uni.word(r)&bertMark == 0 }}.normalize(s)
-	if n.lower {
-		lowercase{}.normalize(s)
-	}
 }
 
 // lowercase lowers every character by the standard's full mapping without context.

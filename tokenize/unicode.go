@@ -13,12 +13,12 @@ import (
 // The reference implementation is built from crates that carry different versions of Unicode, none of
 // them Go's. Its opinion of every code point was recorded and is packed into unicode.tab.
 
-//go:generate go run ./gentables -o unicode.tab
+//go:generate go run gentables.go -o unicode.tab
 
 //go:embed unicode.tab
 var packedTable []byte
 
-// Flags of a code point above its general category; gentables writes them in this order.
+// Flags of a code point above its general category; gentables.go writes them in this order.
 const (
 	regexWord       = 1 << (5 + iota) // \w of Oniguruma
 	regexAlpha                        // \p{Alpha} of Oniguruma
@@ -46,7 +46,7 @@ const (
 	scriptShift  = 5 + 21
 )
 
-// General categories in the order of gentables.
+// General categories in the order of gentables.go.
 const (
 	catCn = iota
 	catLu

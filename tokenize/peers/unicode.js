@@ -1,4 +1,4 @@
-// Records what the Rust tokenizers think of every code point: node unicode.js > ../gentables/recorded.tsv
+// Records what the Rust tokenizers think of every code point: node unicode.js > ../testdata/unicode-recorded.tsv
 // The components of that library carry different versions of Unicode, so no single version of the
 // standard gives its results. Lines: property, first, last (hexadecimal), or map, code point, result.
 const { tokenizers } = require('./peers.js');

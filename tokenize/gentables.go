@@ -1,8 +1,10 @@
-// Command gentables writes tokenize/unicode.tab: what the Rust tokenizers think of every code point.
+//go:build ignore
+
+// Command gentables writes unicode.tab: what the Rust tokenizers think of every code point.
 //
 // It reads two records. The first is a dump of the BERT normalizer and pre-tokenizer over all code
 // points, which lies outside the project (MISROUTE_SHARED names the folder, relative to the module's
-// root). The second, recorded.tsv beside this file, was made by tokenize/peers/unicode.js.
+// root). The second, testdata/unicode-recorded.tsv, was made by peers/unicode.js.
 //
 //	MISROUTE_SHARED=../shared go generate ./tokenize
 package main
@@ -29,7 +31,7 @@ import (
 
 func main() {
 	out := flag.String("o", "unicode.tab", "file to write")
-	recorded := flag.String("recorded", "gentables/recorded.tsv", "record of tokenize/peers/unicode.js")
+	recorded := flag.String("recorded", "testdata/unicode-recorded.tsv", "record of peers/unicode.js")
 	flag.Parse()
 	if err := run(*out, *recorded); err != nil {
 		fmt.Fprintln(os.Stderr, "gentables:", err)
