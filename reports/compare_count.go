@@ -14,17 +14,14 @@ import (
 
 // number gives the pairs their queues, buckets and threads.
 func (w *comparison) number() error {
-	w.c.Unit = w.unit()
+	w.unit()
 	lengths := make([]int, len(w.pairs))
 	var caps []int
 	for i := range w.pairs {
 		p := &w.pairs[i]
-		p.length = int(p.base.TokensTotal)
-		switch {
-		case w.c.Unit == unitCharacters:
-			p.length = int(p.base.TextChars)
-		case w.c.LengthsOf == sideCandidate:
-			p.length = int(p.cand.TokensTotal)
+		p.length = lengthIn(w.c.Unit, p.base.Row)
+		if w.c.LengthsOf == sideCandidate {
+			p.length = lengthIn(w.c.Unit, p.cand.Row)
 		}
 		lengths[i] = p.length
 		for _, r := range []*result.Row{w.pairs[i].base.Row, w.pairs[i].cand.Row} {
@@ -33,7 +30,7 @@ func (w *comparison) number() error {
 			}
 		}
 	}
-	buckets, err := bucketsAtCaps(w.o.Buckets, lengths, caps)
+	buckets, err := bucketsAtCaps(w.o.Buckets, w.c.Unit, lengths, caps)
 	if err != nil {
 		return err
 	}
@@ -55,26 +52,49 @@ func (w *comparison) number() error {
 // Units of length, and the sides of a comparison.
 const (
 	unitTokens     = "tokens"
+	unitWords      = "words" // what an as-routed run, which has no tokenizer, counts instead
 	unitCharacters = "characters"
 	sideBaseline   = "baseline"
 	sideCandidate  = "candidate"
 )
 
-// unit decides what lengths are: the baseline's tokens; where it was evaluated as routed, without a
-// tokenizer, the candidate's; without either, characters.
-func (w *comparison) unit() string {
-	routed := func(s *runSide) bool {
-		return slices.ContainsFunc(s.folders, func(f *result.Folder) bool { return f.Run.Model.Family == asRouted })
+// lengthUnit is what the lengths of runs have in common: tokens of their tokenizers, words where
+// all were evaluated as routed, characters where some were, or where nobody counted more.
+func lengthUnit(runs []*result.Folder) string {
+	routed, counted := 0, true
+	for _, f := range runs {
+		if f.Run.Model.Family == asRouted {
+			routed++
+		}
+		for i := range f.Rows {
+			r := &f.Rows[i]
+			counted = counted && (!r.Scored() || r.TokensTotal > 0 || r.TextChars == 0)
+		}
 	}
-	w.c.LengthsOf = sideBaseline
 	switch {
-	case !routed(w.base):
-		return unitTokens
-	case !routed(w.cand):
-		w.c.LengthsOf = sideCandidate
-		return unitTokens
+	case !counted || routed > 0 && routed < len(runs):
+		return unitCharacters
+	case routed > 0:
+		return unitWords
 	}
-	return unitCharacters
+	return unitTokens
+}
+
+// lengthIn is the length of a message in a unit.
+func lengthIn(unit string, r *result.Row) int {
+	if unit == unitCharacters {
+		return int(r.TextChars)
+	}
+	return int(r.TokensTotal)
+}
+
+// unit decides what lengths are and whose: the baseline's, unless the candidate alone has tokens.
+func (w *comparison) unit() {
+	c := w.c
+	c.LengthsOf, c.Unit = sideBaseline, lengthUnit(w.base.folders)
+	if c.Unit != unitTokens && lengthUnit(w.cand.folders) == unitTokens {
+		c.LengthsOf, c.Unit = sideCandidate, unitTokens
+	}
 }
 
 // resampling is the options of everything drawn at random.
@@ -298,7 +318,7 @@ func (w *comparison) side(s *runSide, candidate bool) Side {
 			wrong++
 		}
 	}
-	if len(w.pairs) > 0 {
+	if len(w.pairs) > 0 && lengthUnit(s.folders) == unitTokens {
 		out.MeanKept = Number(kept / float64(len(w.pairs)))
 	}
 	if e, ok := stats.ECE(stats.Reliability(scores, right, stats.DefaultBins)); ok {

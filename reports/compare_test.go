@@ -416,6 +416,15 @@ func TestCompareWithADeployedRouter(t *testing.T) {
 	if c := compared(t, routed, routed, CompareOptions{}); c.Unit != unitCharacters || c.Verdict() != stats.Pass {
 		t.Errorf("%s, %v", c.Unit, c.Verdict())
 	}
+	for i := range routed.Rows {
+		routed.Rows[i].TokensTotal, routed.Rows[i].TokensKept = 20, 20
+	}
+	if c := compared(t, routed, routed, CompareOptions{}); c.Unit != unitWords || c.Baseline.MeanKept.Defined() {
+		t.Errorf("%s, %v tokens read", c.Unit, c.Baseline.MeanKept)
+	}
+	if u := lengthUnit([]*result.Folder{routed, f}); u != unitCharacters {
+		t.Errorf("words and tokens have %s in common", u)
+	}
 }
 
 func TestCompareRefusesLabelsThatAreNoQueues(t *testing.T) {

@@ -131,14 +131,10 @@ func NewTrend(runs []*result.Folder, o Options) (*Trend, error) {
 	}
 	o = o.defaults()
 	t := &Trend{
-		Schema: SchemaVersion, Report: "trend", options: o, Unit: unitTokens, Centre: undefined, Effect: undefined,
+		Schema: SchemaVersion, Report: "trend", options: o, Centre: undefined, Effect: undefined,
 		FirstSeen: []FirstSeen{}, Warnings: []string{}, Tests: []Test{}, Seeds: map[string]uint64{},
 	}
-	for _, f := range runs {
-		if f.Run.Model.Family == asRouted { // no tokenizer
-			t.Unit = unitCharacters
-		}
-	}
+	t.Unit = lengthUnit(runs)
 	t.sortIntoWeeks(runs)
 	if len(t.Weeks) == 0 {
 		return nil, errors.New("no scored message in any of the runs")
@@ -250,35 +246,33 @@ func (t *Trend) mix(w *Week, runs []*result.Folder) {
 	w.Mixed = mixing.Mixed()
 }
 
-// length of a message in the unit of the report.
-func (t *Trend) length(r *result.Row) int {
-	if t.Unit == unitCharacters {
-		return int(r.TextChars)
-	}
-	return int(r.TokensTotal)
-}
-
 // buckets are the length buckets of all weeks, with edges at every cap that was used.
 func (t *Trend) buckets() (cohort.Buckets, error) {
 	var lengths, caps []int
 	for i := range t.Weeks {
 		for _, r := range t.Weeks[i].rows {
-			lengths = append(lengths, t.length(r))
+			lengths = append(lengths, lengthIn(t.Unit, r))
 			if n := int(r.Cap); n > 0 && !slices.Contains(caps, n) {
 				caps = append(caps, n)
 			}
 		}
 	}
-	return bucketsAtCaps(t.options.Buckets, lengths, caps)
+	return bucketsAtCaps(t.options.Buckets, t.Unit, lengths, caps)
 }
 
 // bucketsAtCaps are the asked-for buckets, or by default those with edges at the usual caps and at
 // the given ones, so that no bucket hides a cut.
-func bucketsAtCaps(spec string, lengths, caps []int) (cohort.Buckets, error) {
+func bucketsAtCaps(spec, unit string, lengths, caps []int) (cohort.Buckets, error) {
 	if strings.TrimSpace(spec) != "" {
 		return cohort.ParseBuckets(spec, lengths)
 	}
 	edges := slices.Concat(cohort.DefaultEdges, caps)
+	if unit == unitCharacters {
+		edges = slices.Clone(cohort.DefaultEdges)
+		for i := range edges {
+			edges[i] *= 4 // about four characters of English a token
+		}
+	}
 	slices.Sort(edges)
 	edges = slices.DeleteFunc(slices.Compact(edges), func(e int) bool { return e <= 0 })
 	return cohort.NewBuckets(edges)
@@ -295,9 +289,9 @@ func (t *Trend) count(buckets cohort.Buckets) {
 		w.Lengths = make([]GroupCount, buckets.Len())
 		lengths := make([]int, 0, len(w.rows))
 		for _, r := range w.rows {
-			b := &w.Lengths[buckets.Of(t.length(r))]
+			b := &w.Lengths[buckets.Of(lengthIn(t.Unit, r))]
 			b.Scored++
-			lengths = append(lengths, t.length(r))
+			lengths = append(lengths, lengthIn(t.Unit, r))
 			if r.Cut() {
 				w.Cut++
 			}
