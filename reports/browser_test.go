@@ -70,7 +70,7 @@ func pagesToLookAt(t *testing.T) map[string][]byte {
 	pages := map[string][]byte{}
 	for name, f := range map[string]*result.Folder{"weekly": crumb(1, 310), "sweep": crumbSweep(1, 310), "hostile": nasty} {
 		var b bytes.Buffer
-		if err := weekly(t, f, Options{WithText: name == "hostile", Threshold: 0.75}).HTML(&b); err != nil {
+		if err := weekly(t, f, Options{WithText: name == "hostile", Threshold: 0.75, Examples: 20}).HTML(&b); err != nil {
 			t.Fatal(err)
 		}
 		pages[name] = b.Bytes()

@@ -39,6 +39,7 @@ type SettingResult struct {
 	FLOPs     Number  `json:"mean_flops"`
 	Millis    Number  `json:"mean_ms"` // measured for cut messages, by FLOPs for the others
 	Price     Number  `json:"mean_price"`
+	Cost      Number  `json:"cost"` // of its misroutes, with a costs file
 	Dominated bool    `json:"dominated"`
 	Test      *Versus `json:"against_now,omitempty"`
 	Saved     *Saving `json:"per_misroute_saved,omitempty"`
@@ -179,7 +180,10 @@ func (sw *Sweep) settings(x *sweepTable) {
 	}
 	options := make([]stats.Option, len(x.list))
 	for i, at := range x.list {
-		r := SettingResult{Name: at.String(), Cap: at.cap, Strategy: at.strategy, Now: i == x.now, Millis: undefined}
+		r := SettingResult{Name: at.String(), Cap: at.cap, Strategy: at.strategy, Now: i == x.now, Millis: undefined, Cost: undefined}
+		if x.t.o.Costs != nil {
+			r.Cost = 0
+		}
 		if at.cap == 0 {
 			r.Strategy = x.t.f.Run.Reference
 		}
@@ -187,6 +191,9 @@ func (sw *Sweep) settings(x *sweepTable) {
 		for k, a := range x.answers[i] {
 			if x.wrong(i, k) {
 				wrong++
+				if x.t.o.Costs != nil {
+					r.Cost += Number(x.t.o.Costs.Of(x.rows[k].Label, a.prediction))
+				}
 			}
 			if a.cut {
 				r.Cut++

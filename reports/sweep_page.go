@@ -13,9 +13,13 @@ func (sw *Sweep) settingTable() *table.Table {
 	t := &table.Table{Caption: "Caps and strategies", Columns: []table.Column{
 		{Head: "cap"}, {Head: "strategy"}, {Head: "cut", Align: table.Right}, {Head: "wrong", Align: table.Right}, {Head: "rate", Align: table.Right},
 	}}
-	measured := false
+	measured, weighted := false, false
 	for _, r := range sw.Settings {
 		measured = measured || r.Millis.Defined()
+		weighted = weighted || r.Cost.Defined()
+	}
+	if weighted {
+		t.Columns = append(t.Columns, table.Column{Head: "cost", Align: table.Right})
 	}
 	if measured {
 		t.Columns = append(t.Columns, table.Column{Head: "ms", Align: table.Right})
@@ -42,6 +46,9 @@ func (sw *Sweep) settingTable() *table.Table {
 			class = "best"
 		}
 		cells := []table.Cell{cell(limit), cell(r.Strategy), cell(percent(r.CutShare)), cell(count(r.Wrong)), cell(percent(r.Rate.Rate))}
+		if weighted {
+			cells = append(cells, cell(decimals(r.Cost, 1)))
+		}
 		if measured {
 			cells = append(cells, cell(decimals(r.Millis, 2)))
 		}

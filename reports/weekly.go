@@ -91,7 +91,8 @@ type Bucket struct {
 	// P of the paired test of cut against whole, Holm-adjusted over the buckets tested.
 	P Number `json:"holm_p"`
 	// Messages of any kind, labelled or not.
-	Messages int `json:"messages"`
+	Messages int    `json:"messages"`
+	Cost     Number `json:"cost"` // of the bucket's misroutes, with a costs file
 }
 
 // Windows is the misroute rate by the number of windows read.
@@ -398,6 +399,7 @@ func (t *tally) lengths(w *Weekly) error {
 	}
 	type group struct {
 		messages, n, wrong, cut, compared, wrongWhole, cost, helped int
+		weight                                                      float64
 	}
 	groups := make([]group, buckets.Len())
 	for _, r := range t.rows {
@@ -409,6 +411,7 @@ func (t *tally) lengths(w *Weekly) error {
 		g.n++
 		if r.Wrong() {
 			g.wrong++
+			g.weight += t.o.Costs.Of(r.Label, r.Prediction)
 		}
 		if r.Cut() {
 			g.cut++
@@ -430,7 +433,10 @@ func (t *tally) lengths(w *Weekly) error {
 	var p []float64
 	for i, g := range groups {
 		low, high := buckets.Range(i)
-		b := Bucket{Label: buckets.Label(i), Over: low, UpTo: high, Rate: newRate(g.wrong, g.n, few), Cut: g.cut, Messages: g.messages, P: undefined}
+		b := Bucket{Label: buckets.Label(i), Over: low, UpTo: high, Rate: newRate(g.wrong, g.n, few), Cut: g.cut, Messages: g.messages, P: undefined, Cost: undefined}
+		if t.o.Costs != nil {
+			b.Cost = Number(g.weight)
+		}
 		if g.cut > 0 && g.compared == g.n {
 			whole := newRate(g.wrongWhole, g.n, few)
 			b.Whole = &whole

@@ -489,6 +489,67 @@ func TestCostsWeighMisroutes(t *testing.T) {
 	}
 }
 
+// Windows cut nothing, and a message read in pieces is no control for one read in one pass.
+func TestWindowsAreNoControl(t *testing.T) {
+	f := planted()
+	f.Run.Strategy, f.Readings = "windows", nil
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		r.Strategy, r.TokensKept, r.Windows = "windows", r.TokensTotal, 1+(r.TokensTotal-1)/256
+		if r.Windows > 1 {
+			f.Readings = append(f.Readings, result.Reading{Source: r.Source, RecordNo: r.RecordNo, Kind: result.ReadControl, Prediction: "elsewhere", TokensKept: r.TokensTotal, Windows: 1})
+		}
+	}
+	w := weekly(t, f, Options{})
+	if c := w.Cut; c.Messages != 0 || c.Control.Under != 262 || c.Control.Again != 0 || c.Control.Flips != 0 {
+		t.Errorf("cut %+v", *c)
+	}
+	if len(w.Warnings) != 0 || w.words.length != "Every message was read to its end, long ones in windows" {
+		t.Errorf("%q, %q", w.words.length, w.Warnings)
+	}
+	if w.Windows[0].N != 262 || w.Windows[1].N != 42 || w.Windows[2].N != 5 || w.Windows[4].N != 1 {
+		t.Errorf("by windows %+v", w.Windows)
+	}
+}
+
+// Nothing planted: a placebo cut and the cut go wrong equally often, and the interval of their
+// difference covers 0 in about 95 of 100 weeks.
+func TestPlaceboCoversNothing(t *testing.T) {
+	weeks, least := 40, 33
+	if os.Getenv("MISROUTE_LONG") == "1" {
+		weeks, least = 1000, 930 // three standard errors of .0069 below .95
+	}
+	covered := 0
+	for week := range weeks {
+		random := rand.New(rand.NewPCG(uint64(week), 77))
+		f := planted()
+		f.Rows, f.Readings = f.Rows[:150], nil
+		for i := range f.Rows {
+			r := &f.Rows[i]
+			r.TokensTotal, r.TokensKept, r.Prediction = 400, 256, "a"
+			hard := random.Float64() * 0.5 // some messages are harder, however they are read
+			if random.Float64() < hard {
+				r.Prediction = "b"
+			}
+			for seed := range int64(3) {
+				p := result.Reading{Source: r.Source, RecordNo: r.RecordNo, Kind: result.ReadPlacebo, Cap: 256, Strategy: "head", Seed: seed, Prediction: "a", TokensKept: 256}
+				if random.Float64() < hard {
+					p.Prediction = "b"
+				}
+				f.Readings = append(f.Readings, p)
+			}
+		}
+		ledger(f)
+		if weekly(t, f, Options{}).Cut.Placebo.Test.Interval.Contains(0) {
+			covered++
+		}
+	}
+	t.Logf("%d of %d intervals cover 0", covered, weeks)
+	if covered < least || weeks > 500 && covered > 985 {
+		t.Errorf("%d of %d intervals cover 0", covered, weeks)
+	}
+}
+
 func TestExamplesAreCappedAndCountsAreNot(t *testing.T) {
 	f := crumb(2, 4000)
 	eachRow(f, func(r *result.Row) { r.Prediction = "elsewhere" })

@@ -137,6 +137,9 @@ func (t *tally) cut(w *Weekly) {
 			lost += float64(r.TokensTotal-r.TokensKept) / float64(r.TokensTotal)
 			continue
 		}
+		if r.Windows > 1 {
+			continue // lost nothing, but was read in pieces: one pass may well differ
+		}
 		c.Control.Under++
 		ref := t.control[key(r)]
 		if ref == nil {

@@ -144,6 +144,9 @@ func (w *Weekly) lengthChart() *chart.Length {
 	}
 	if l.Cut >= 0 {
 		l.CutLabel = "past the cap: " + count(w.Cut.Cap) + " tokens"
+		if len(w.Windows) > 0 {
+			l.CutLabel = "in windows past " + count(w.Cut.Cap) + " tokens"
+		}
 	}
 	return l
 }

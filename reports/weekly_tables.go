@@ -59,6 +59,9 @@ func (w *Weekly) lengthTable() *table.Table {
 	if tested {
 		t.Columns = append(t.Columns, table.Column{Head: "p (Holm)", Align: table.Right, In: table.InHTML | table.InCSV})
 	}
+	if w.Cost != nil {
+		t.Columns = append(t.Columns, table.Column{Head: "cost", Align: table.Right})
+	}
 	t.Columns = append(t.Columns, table.Column{Head: "", In: table.InText})
 	widest := 0.0
 	for _, b := range w.Buckets {
@@ -69,14 +72,14 @@ func (w *Weekly) lengthTable() *table.Table {
 	ruled := w.Cut == nil || w.Cut.Cap == 0 || w.Unit != "tokens"
 	for _, b := range w.Buckets {
 		if !ruled && (b.Over >= w.Cut.Cap || b.UpTo == 0) {
-			words := "cut at " + count(w.Cut.Cap)
+			words := w.cutWord() + count(w.Cut.Cap)
 			if b.Over < w.Cut.Cap {
 				words += ", inside of the next line"
 			}
 			t.AddRule(words, "cutrow")
 			ruled = true
 		} else if !ruled && b.UpTo > w.Cut.Cap {
-			t.AddRule("cut at "+count(w.Cut.Cap)+", inside of the next line", "cutrow")
+			t.AddRule(w.cutWord()+count(w.Cut.Cap)+", inside of the next line", "cutrow")
 			ruled = true
 		}
 		cells := append([]table.Cell{cell(b.Label), counted(b.Rate)}, rateCells(b.Rate)...)
@@ -94,6 +97,9 @@ func (w *Weekly) lengthTable() *table.Table {
 			}
 			cells = append(cells, cell(p))
 		}
+		if w.Cost != nil {
+			cells = append(cells, cell(decimals(b.Cost, 1)))
+		}
 		bar := ""
 		if widest > 0 && b.N > 0 {
 			bar = blocks(float64(b.Rate.Rate)/widest, 12, b.Few)
@@ -102,6 +108,14 @@ func (w *Weekly) lengthTable() *table.Table {
 		t.AddRow(rowClass(b.Rate), cells...)
 	}
 	return t
+}
+
+// cutWord says what happens at the cap: windows cut nothing.
+func (w *Weekly) cutWord() string {
+	if len(w.Windows) > 0 {
+		return "in windows past "
+	}
+	return "cut at "
 }
 
 // significance prints a p, or ~ where nothing is told from chance.

@@ -94,6 +94,8 @@ func (w *Weekly) sayFindings() []string {
 func (w *Weekly) sayCounterfactual(c *Cut) string {
 	over := c.Over.Wrong
 	switch {
+	case c.Messages == 0 && len(w.Windows) > 0:
+		return fmt.Sprintf("No message lost text: what is longer than %s tokens was read in windows.", count(c.Cap))
 	case c.Messages == 0 && c.Cap > 0:
 		return fmt.Sprintf("No message lost text to the cap of %s.", count(c.Cap))
 	case over == 0:
@@ -149,6 +151,8 @@ func (w *Weekly) sayDoCut(c *Cut) string {
 	switch {
 	case c.Control.Flips > 0:
 		return "Do not act on the cost of the cut: messages under the cap changed as well, which must not happen."
+	case c.Messages == 0 && len(w.Windows) > 0:
+		return "To learn whether one pass or another window is better, run misroute sweep: windows cut nothing, but they read in pieces."
 	case c.Messages == 0:
 		return "Leave the cap as it is: it cut nothing."
 	case c.Test == nil && c.Over.Wrong == 0:
@@ -222,6 +226,8 @@ func (w *Weekly) sayLength() string {
 		return "How long the messages are"
 	case c == nil || c.Cap == 0 && c.Messages == 0:
 		return "Every message was read whole"
+	case c.Messages == 0 && len(w.Windows) > 0:
+		return "Every message was read to its end, long ones in windows"
 	case c.Messages == 0:
 		return "No message was longer than the router reads"
 	case c.Over.N == 0:
