@@ -41,6 +41,11 @@ func InspectCommand() *cli.Command {
 			if c.NArg() == 0 {
 				return usagef("inspect needs an EXPORT: a file, a folder or - for standard input")
 			}
+			for _, e := range c.Args().Slice() {
+				if strings.HasPrefix(e, "--") {
+					return usagef("%s stands after an export: flags come first, then exports", e)
+				}
+			}
 			o := inspectOptions{paths: c.Args().Slice(), json: c.Bool("json"), jsonl: c.Bool("jsonl"),
 				withText: c.Bool("with-text"), rejects: c.Bool("rejects"), allowIncomplete: c.Bool("allow-incomplete")}
 			if o.withText && !o.jsonl {
@@ -280,7 +285,7 @@ func (in *inspector) match(rec *record) {
 	in.identified++
 	if rec.LabelSource == mail.LabelFile {
 		in.matched++
-	} else if len(in.unmatched) < 3 {
+	} else if len(in.unmatched) < 3 && rec.MessageID != "" {
 		in.unmatched = append(in.unmatched, rec.MessageID)
 	}
 }
