@@ -70,7 +70,7 @@ func peak(t *testing.T, path string) (messages, bytes int64) {
 // What is held does not grow with the export: ten times the mail, no more memory. MISROUTE_LONG=1
 // reads two gigabytes.
 func TestFlatMemory(t *testing.T) {
-	small, large := int64(16<<20), int64(96<<20)
+	small, large := int64(4<<20), int64(40<<20)
 	if os.Getenv("MISROUTE_LONG") != "" {
 		small, large = 200<<20, 2<<30
 	}
