@@ -2,7 +2,11 @@ package attention
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -105,6 +109,97 @@ func BenchmarkMiniLMInt8(b *testing.B) {
 	for _, tokens := range []int{32, 128, 256, 512} {
 		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) { timeModel(b, m, tokens) })
 	}
+}
+
+// mailLengths is a log-normal mixture of message lengths with a median of 120 tokens, capped at 512: the
+// quantiles of 64 messages, in an order without pattern.
+func mailLengths() []int {
+	lengths := make([]int, 64)
+	for i := range lengths {
+		// the i-th of 64 equal slices of the distribution, by the inverse of the normal integral
+		z := math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/64-1)
+		lengths[i*37%64] = max(16, min(512, int(120*math.Exp(0.8*z))))
+	}
+	return lengths
+}
+
+// BenchmarkMix times 64 messages of mixed lengths one by one, on as many goroutines as there are
+// processors, each with its own messages. MISROUTE_LENGTHS may name a JSON file with other lengths.
+func BenchmarkMix(b *testing.B) {
+	lengths := mailLengths()
+	if path := os.Getenv("MISROUTE_LENGTHS"); path != "" {
+		readJSON(b, path, &lengths)
+	}
+	for _, m := range []*Encoder{randomEncoder(b, miniLM), randomEncoderInt8(b, miniLM)} {
+		b.Run(m.Precision(), func(b *testing.B) {
+			workers := runtime.GOMAXPROCS(0)
+			best := time.Duration(math.MaxInt64)
+			round := func() {
+				var wait sync.WaitGroup
+				for range workers {
+					wait.Go(func() {
+						ws := m.NewWorkspace()
+						for _, n := range lengths {
+							logits(b, m, message(n), ws)
+						}
+					})
+				}
+				wait.Wait()
+			}
+			for b.Loop() {
+				start := time.Now()
+				round()
+				best = min(best, time.Since(start))
+			}
+			b.ReportMetric(best.Seconds()*1e3, "min-ms")
+			b.ReportMetric(float64(workers*len(lengths))/best.Seconds(), "messages/s")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkLongMessages shows the square term: one message of 32 to 8,192 tokens under full attention
+// and under a window of 64 tokens to each side, with the share of the scores' products in the work.
+func BenchmarkLongMessages(b *testing.B) {
+	s := miniLM
+	s.layers, s.positions = 2, 8192
+	m := randomEncoder(b, s)
+	for _, window := range []int{0, 64} {
+		kind := "full"
+		if window > 0 {
+			kind = fmt.Sprintf("window=%d", window)
+		}
+		for tokens := 32; tokens <= s.positions; tokens *= 2 {
+			b.Run(fmt.Sprintf("%s/tokens=%d", kind, tokens), func(b *testing.B) { timeLayer(b, m, tokens, window) })
+		}
+	}
+}
+
+// timeLayer times one whole layer.
+func timeLayer(b *testing.B, m *Encoder, tokens, window int) {
+	c, l := m.cfg.Hidden, &m.layers[0]
+	size := c / m.cfg.Heads
+	var ws Workspace
+	x, qkv, context := kernel.Memory(tokens*c), kernel.Memory(tokens*3*c), kernel.Memory(tokens*c)
+	m.embed(x, message(tokens))
+	h := heads{tokens: tokens, size: size, ld: 3 * c, scale: float32(1 / math.Sqrt(float64(size))), local: window > 0, window: window, ws: &ws}
+	whole, scores := time.Hour, time.Hour
+	for b.Loop() {
+		ws.floats.reset()
+		start := time.Now()
+		l.qkv.product(qkv, 3*c, x, c, tokens, &ws)
+		before := time.Now()
+		for i := range m.cfg.Heads {
+			h.attend(context[i*size:], c, tokens, qkv[i*size:], qkv[c+i*size:], qkv[2*c+i*size:], nil)
+		}
+		scores = min(scores, time.Since(before))
+		m.feedForward(x, context, tokens, l, &ws)
+		whole = min(whole, time.Since(start))
+	}
+	b.ReportMetric(whole.Seconds()*1e3, "min-ms/layer")
+	b.ReportMetric(whole.Seconds()*1e6/float64(tokens), "µs/token")
+	b.ReportMetric(100*scores.Seconds()/whole.Seconds(), "%attention")
+	b.ReportMetric(0, "ns/op")
 }
 
 func timeModel(b *testing.B, m Model, tokens int) {
