@@ -121,7 +121,7 @@ func (d *distanceTable) scores(tokens, rows int, p2c bool, ws *Workspace) relati
 
 // relativeFloats is the scratch that scores takes, and the larger blocks of scores.
 func relativeFloats(tokens, rows int) int {
-	return (mostQueries+tokens)*rows + mostQueries*(tokens+16) + 3*16
+	return (mostQueries+tokens)*rows + mostQueries*scoresStride(tokens) + 3*16
 }
 
 // column of a key at that offset from its query.

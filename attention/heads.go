@@ -31,6 +31,11 @@ const (
 	queryBlock  = 8
 	mostQueries = 32
 	blockScores = 4096
+
+	// From manyKeys on keys and values outgrow the second-level cache: then more queries share each
+	// pass, and the values are taken keyBlock at a time.
+	manyKeys = 1024
+	keyBlock = 512
 )
 
 // block is how many queries to take together when each sees up to wide keys.
@@ -38,15 +43,28 @@ func (h *heads) block(wide int) int {
 	switch {
 	case h.local:
 		return queryBlock
+	case wide > manyKeys:
+		return mostQueries
 	case h.relative != nil: // many queries share what a key has to say about distances
 		return mostQueries
 	}
 	return max(queryBlock, min(mostQueries, blockScores/max(1, wide)/queryBlock*queryBlock))
 }
 
+// scoresStride is the distance of two rows of scores for that many keys: whole cache lines, and an odd
+// number of them, since rows a power of two apart would push each other out of the cache.
+func scoresStride(keys int) int {
+	const line = cacheLine / 4
+	return line * ((keys+line-1)/line | 1)
+}
+
 // headFloats is the scratch that attend takes.
 func headFloats(tokens, size int) int {
-	scores := max(blockScores, queryBlock*(tokens+16))
+	wide := scoresStride(tokens)
+	scores := max(blockScores, queryBlock*wide)
+	if wide > manyKeys {
+		scores = mostQueries * wide
+	}
 	keys := max(kernel.PackedLen(tokens, size), kernel.PackedInt8Len(tokens, size))
 	return keys + kernel.PackedLen(size, tokens) + scores + mostQueries + tokens + size + 6*16
 }
@@ -64,7 +82,7 @@ func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []f
 	values.Grow(h.ws.floats.take(kernel.PackedLen(h.size, t)), h.size, t)
 	values.SetRows(v, h.ld)
 	values.SetBias(nil)
-	wide := h.mostVisible(values.PanelWidth())
+	wide := scoresStride(h.mostVisible(values.PanelWidth()))
 	block := h.block(wide)
 	scores := h.ws.floats.take(block * wide)
 	sums := h.ws.floats.take(block)
@@ -81,8 +99,10 @@ func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []f
 			h.hideWindow(scores[r*wide:][:last-first], i+r, first)
 		}
 		// softmax(scores) V, divided at the end: a head has fewer channels than the message has keys
-		kernel.ExpWeights(scores, wide, n, last-first, scale, sums)
-		kernel.MatMulPart(out[i*ldo:], ldo, scores, wide, n, &values, 0, h.size, first, last)
+		for r := 0; r < n; r += queryBlock { // assembly runs to its end: short calls let others in
+			kernel.ExpWeights(scores[r*wide:], wide, min(queryBlock, n-r), last-first, scale, sums[r:])
+		}
+		h.blend(out[i*ldo:], ldo, n, scores, wide, &values, first, last)
 		kernel.DivideRows(out[i*ldo:], ldo, n, h.size, sums)
 		if keep != nil {
 			kernel.DivideRows(scores, wide, n, last-first, sums)
@@ -98,6 +118,22 @@ func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []f
 					fill(keep[(i+r)*t:][:t], 1/float32(t))
 				}
 			}
+		}
+	}
+}
+
+// blend sums the values of the keys from first to last, n x HS, with the weights in scores.
+func (h *heads) blend(out []float32, ldo, n int, scores []float32, wide int, values *kernel.Packed, first, last int) {
+	step := last - first
+	if step > manyKeys {
+		step = keyBlock
+	}
+	for key := first; key < last; key += step {
+		end := min(key+step, last)
+		if key == first {
+			kernel.MatMulPart(out, ldo, scores, wide, n, values, 0, h.size, key, end)
+		} else {
+			kernel.AddMatMulPart(out, ldo, scores[key-first:], wide, n, values, 0, h.size, key, end)
 		}
 	}
 }

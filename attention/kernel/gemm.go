@@ -55,7 +55,7 @@ func Gemm(c, a, b View, accumulate bool, s *Scratch) {
 			s.packRight(b, k0, k, n0, n)
 			for i := 0; i < a.Rows; i += rowBlock(k) {
 				rows := min(rowBlock(k), a.Rows-i)
-				s.b.addProduct(c.Data[i*c.RowStride+n0:], c.RowStride, left[i*lda:], lda, rows)
+				AddMatMulPart(c.Data[i*c.RowStride+n0:], c.RowStride, left[i*lda:], lda, rows, &s.b, 0, n, 0, k)
 			}
 		}
 	}
@@ -89,15 +89,6 @@ func (s *Scratch) packRight(b View, k0, k, n0, n int) {
 		s.b.SetTransposed(block, b.ColStride)
 	default:
 		panic("kernel.Gemm: one stride of B must be 1")
-	}
-}
-
-// addProduct computes C += A B; see MatMul.
-func (b *Packed) addProduct(c []float32, ldc int, a []float32, lda, rows int) {
-	for j := 0; j < b.N; {
-		panel, width := b.panelAt(j)
-		b.v.panel(c[j:], ldc, min(width, b.N-j), a, lda, rows, b.K, panel, width, nil)
-		j += width
 	}
 }
 

@@ -450,6 +450,22 @@ func TestMatMulPart(t *testing.T) {
 	})
 }
 
+func TestSumsInParts(t *testing.T) {
+	eachVariant(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(12, 12))
+		const m, n, k = 11, 70, 90
+		a, b := random(r, m*k, 1), Pack(random(r, n*k, 1), random(r, n, 1), n, k)
+		whole, parts := make([]float32, m*n), make([]float32, m*n)
+		MatMul(whole, n, a, k, m, b)
+		MatMulPart(parts, n, a, k, m, b, 0, n, 0, 37)
+		AddMatMulPart(parts, n, a[37:], k, m, b, 0, n, 37, 38)
+		AddMatMulPart(parts, n, a[38:], k, m, b, 0, n, 38, k)
+		if !slices.Equal(whole, parts) {
+			t.Error("the bits of a sum depend on its parts")
+		}
+	})
+}
+
 func TestGemm(t *testing.T) {
 	eachVariant(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 9))

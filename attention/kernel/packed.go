@@ -158,6 +158,16 @@ func MatMul(c []float32, ldc int, a []float32, lda, rows int, b *Packed) {
 // the bias of those columns. Column n0 of B gives column 0 of C, row k0 meets column 0 of A. n0 must
 // be the start of a panel; see PanelStart.
 func MatMulPart(c []float32, ldc int, a []float32, lda, rows int, b *Packed, n0, n1, k0, k1 int) {
+	b.multiply(c, ldc, a, lda, rows, n0, n1, k0, k1, false)
+}
+
+// AddMatMulPart is MatMulPart without the bias, added to C: the rest of a sum over k that MatMulPart
+// began. In parts or in one, the sum has the same bits.
+func AddMatMulPart(c []float32, ldc int, a []float32, lda, rows int, b *Packed, n0, n1, k0, k1 int) {
+	b.multiply(c, ldc, a, lda, rows, n0, n1, k0, k1, true)
+}
+
+func (b *Packed) multiply(c []float32, ldc int, a []float32, lda, rows, n0, n1, k0, k1 int, accumulate bool) {
 	if rows <= 0 || n1 <= n0 {
 		return
 	}
@@ -171,8 +181,12 @@ func MatMulPart(c []float32, ldc int, a []float32, lda, rows int, b *Packed, n0,
 		block := min(step, rows-r)
 		for j := n0; j < n1; {
 			panel, width := b.panelAt(j)
+			init := b.bias[j:]
+			if accumulate {
+				init = nil
+			}
 			b.v.panel(c[r*ldc+j-n0:], ldc, min(width, n1-j), a[min(r*lda, len(a)):], lda, block, k,
-				panel[k0*width:k1*width], width, b.bias[j:])
+				panel[k0*width:k1*width], width, init)
 			j += width
 		}
 	}
