@@ -223,10 +223,8 @@ func timeSet(ctx context.Context, m attention.Model, set []int, workers int, lon
 	var end time.Time // of the last pass
 	for range workers {
 		done.Go(func() {
-			pass, err := newPass(m, set)
-			if err == nil {
-				err = pass() // the workspace grows, caches fill
-			}
+			pass := newPass(m, set)
+			err := pass() // the workspace grows, caches fill
 			ready.Done()
 			began, last := <-start, time.Time{}
 			var own []time.Duration
@@ -263,12 +261,8 @@ func timeSet(ctx context.Context, m attention.Model, set []int, workers int, lon
 }
 
 // newPass prepares one goroutine's pass over the messages.
-func newPass(m attention.Model, set []int) (func() error, error) {
-	longest := slices.Max(set)
-	if most := maxTokens(m.Config()); longest > most {
-		return nil, fmt.Errorf("a message of %d tokens: the model has positions for %d", longest, most)
-	}
-	ids := someIDs(longest, m.Config())
+func newPass(m attention.Model, set []int) func() error {
+	ids := someIDs(slices.Max(set), m.Config())
 	ws, logits := m.NewWorkspace(), make([]float32, len(m.Config().Labels))
 	return func() error {
 		for _, n := range set {
@@ -277,7 +271,7 @@ func newPass(m attention.Model, set []int) (func() error, error) {
 			}
 		}
 		return nil
-	}, nil
+	}
 }
 
 // summarise makes a row of the times of passes.

@@ -60,6 +60,9 @@ func timeCurve(ctx context.Context, shape *attention.Config, window int, long ti
 // oneLayer is a layer of the shape with small weights, global for a window of 0.
 func oneLayer(shape *attention.Config, window int) (attention.Model, error) {
 	c, f := shape.Hidden, shape.Intermediate
+	if shape.ModelType != "modernbert" {
+		f = (2*f + 2) / 3 // a gated feed-forward part has three matrices of F x C, others have two
+	}
 	weights := func(n int) []float32 {
 		w := make([]float32, n)
 		for i := range w {
@@ -130,6 +133,7 @@ func plotCurve(path string, curve []curvePoint, window int) error {
 		p.Legend.Add(line.name, l, dots)
 	}
 	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Padding, p.Legend.XOffs, p.Legend.YOffs = vg.Points(4), vg.Points(8), -vg.Points(4)
 	if err := p.Save(16*vg.Centimeter, 11*vg.Centimeter, path); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}

@@ -186,8 +186,8 @@ func TestBenchJSON(t *testing.T) {
 	}
 }
 
-// TestQuadraticShare: with C = 8 channels, F = 12 and T tokens, one full layer's arithmetic is
-// 2T(3C*C + C*C + 3C*F) for the products and 4*T*T*C for the grid; the head adds 2(C*C + C).
+// TestQuadraticShare: with C = 8 channels, F = 12 * 2/3 in a gated part and T tokens, one full layer's
+// arithmetic is 2T(3C*C + C*C + 3C*F) for the products and 4*T*T*C for the grid; the head adds 2(C*C + C).
 func TestQuadraticShare(t *testing.T) {
 	f, err := checkpoint.Load(onesModel(t, "a", "b"), checkpoint.Options{})
 	if err != nil {
@@ -205,7 +205,7 @@ func TestQuadraticShare(t *testing.T) {
 	for _, n := range []float64{1, 10, 1000} {
 		cells, flops := full.Cost(int(n))
 		grid := 4 * n * n * 8
-		if want := 2*n*(4*64+3*96) + grid + 2*(64+8); float64(flops) != want || quadraticFLOPs(shape, cells) != grid {
+		if want := 2*n*(4*64+3*8*8) + grid + 2*(64+8); float64(flops) != want || quadraticFLOPs(shape, cells) != grid {
 			t.Errorf("%v tokens: %d flops, %v in the grid; want %v, %v", n, flops, quadraticFLOPs(shape, cells), want, grid)
 		}
 	}
