@@ -149,11 +149,14 @@ func lookup(label string) encoding.Encoding {
 func DecodeCharset(b []byte, declared string) Decoded {
 	label := normalLabel(declared)
 	wide := strings.HasPrefix(label, "utf-16") || strings.HasPrefix(label, "utf-32")
+	stateful := strings.HasPrefix(label, "iso-2022") || label == "hz-gb-2312" || label == "utf-7"
+	if (wide || stateful) && !ownDecoder(label) && lookup(label) == nil {
+		wide, stateful = false, false // a name like theirs, and none of them
+	}
 	if d, ok := decodeBOM(b); ok && (!wide || d.Charset != "utf-8") {
 		return d
 	}
 	escape := bytes.IndexByte(b, 0x1b) >= 0
-	stateful := strings.HasPrefix(label, "iso-2022") || label == "hz-gb-2312" || label == "utf-7"
 	ascii := isASCII(b)
 	if ascii && !stateful && !escape && !wide {
 		return Decoded{Text: b, Charset: "us-ascii", Reason: ReasonASCII}
@@ -164,7 +167,7 @@ func DecodeCharset(b []byte, declared string) Decoded {
 	switch {
 	case label == "utf-7" && ascii:
 		return replaced(decodeUTF7(b), label, ReasonDeclared)
-	case label == "iso-2022-kr" || label == "iso-2022-cn" || label == "iso-2022-cn-ext":
+	case ownDecoder(label) && label != "utf-7":
 		return replaced(decodeISO2022(b), label, ReasonDeclared)
 	case stateful && ascii:
 		return decodeWith(lookup(label), b, label, ReasonDeclared)
@@ -182,6 +185,16 @@ func DecodeCharset(b []byte, declared string) Decoded {
 		return replaced(bytes.ToValidUTF8(b, []byte("\uFFFD")), "utf-8", ReasonPatched)
 	}
 	return decodeLabelled(b, label)
+}
+
+// ownDecoder says whether the label is one of those that x/text has no decoder for and this package
+// has.
+func ownDecoder(label string) bool {
+	switch label {
+	case "utf-7", "iso-2022-kr", "iso-2022-cn", "iso-2022-cn-ext":
+		return true
+	}
+	return false
 }
 
 // decodeLabelled handles bytes above 0x7f that are not UTF-8.
