@@ -137,7 +137,7 @@ func (t *trie) longest(node int32, s []byte) (length int, val int32, ok bool) {
 }
 
 // walk follows s from node to its end; -1 when the trie has no such string.
-func (t *trie) walk(node int32, s string) int32 {
+func (t *trie) walk(node int32, s []byte) int32 {
 	for i := 0; i < len(s) && node >= 0; i++ {
 		node = t.child(node, s[i])
 	}

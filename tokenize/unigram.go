@@ -180,7 +180,7 @@ func (m *unigram) follow(s *scratch, p []byte, best []bestPath) {
 // Together the unknown characters may make up a token that lost as such.
 func (m *unigram) unknown(s *scratch, p []byte, start, end int32) {
 	b := p[start:end]
-	if node := m.trie.walk(0, string(b)); node >= 0 && m.trie.nodes[node].value != noValue {
+	if node := m.trie.walk(0, b); node >= 0 && m.trie.nodes[node].value != noValue {
 		s.tokens = append(s.tokens, token{m.trie.nodes[node].value, start, end})
 		return
 	}

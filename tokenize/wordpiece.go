@@ -27,7 +27,7 @@ func newWordPiece(v *vocab, unk int32, prefix string, maxChars int) *wordPiece {
 	}
 	sort.Slice(entries, func(i, j int) bool { return entries[i].key < entries[j].key })
 	m.trie = newTrie(entries)
-	m.next = m.trie.walk(0, prefix)
+	m.next = m.trie.walk(0, []byte(prefix))
 	return m
 }
 
