@@ -54,8 +54,11 @@ func mailOptions(c *cli.Context) (mail.Options, text.Options, error) {
 		}
 	}
 	m.Labels.Header, m.Labels.RoutedHeader = c.String("label-header"), c.String("routed-header")
-	if from := c.String("label-from"); from != "" {
+	switch from := c.String("label-from"); {
+	case from != "":
 		m.Labels.From = strings.Split(from, ",")
+	case m.Preset == "takeout": // a header of that name is some other system's there
+		m.Labels.From = []string{mail.LabelFile, mail.LabelGmail}
 	}
 	if path := c.String("labels"); path != "" {
 		if m.Labels.File, err = mail.LoadLabels(path); err != nil {
