@@ -72,13 +72,17 @@ func load(dir string, o Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
+	family, err := familyOf(config)
+	if err != nil {
+		return nil, err
+	}
 	weights, err := openWeights(dir)
 	if err != nil {
 		return nil, err
 	}
 	f := &Folder{Dir: dir, Tokenizer: findTokenizer(dir)}
 	digests := digestLater(dir, append(weights.open, configFile))
-	f.Model, f.Warnings, err = build(config, weights, o)
+	f.Model, f.Warnings, err = family.load(config, weights, o)
 	files, digestErr := digests()
 	if err = errors.Join(err, weights.close()); err != nil {
 		return nil, err
@@ -94,26 +98,18 @@ func load(dir string, o Options) (*Folder, error) {
 	return f, nil
 }
 
-// build makes the model and checks that no tensor was left over.
-func build(config []byte, weights *files, o Options) (attention.Model, []string, error) {
-	name, err := modelType(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	family, err := lookup(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	model, err := family.build(config, weights, o)
+// load makes the model and checks that no tensor was left over.
+func (y *family) load(config []byte, weights *files, o Options) (attention.Model, []string, error) {
+	model, err := y.build(config, weights, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	if o.Int8 && model.Precision() != "int8" {
-		return nil, nil, fmt.Errorf("model_type %q has no int8 form", name)
+		return nil, nil, fmt.Errorf("model_type %q has no int8 form", y.name)
 	}
-	ignored, extra := weights.unread(family.ignores)
+	ignored, extra := weights.unread(y.ignores)
 	if extra != "" {
-		return nil, nil, fmt.Errorf("tensor %s is not part of a %s model as %s describes it", quote(extra), name, configName)
+		return nil, nil, fmt.Errorf("tensor %s is not part of a %s model as %s describes it", quote(extra), y.name, configName)
 	}
 	ignored = slices.DeleteFunc(ignored, isBuffer)
 	warnings := settingsWarnings(config)

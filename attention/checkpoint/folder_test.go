@@ -160,11 +160,7 @@ func fromMemory(config map[string]any, tensors []Tensor) (attention.Model, error
 }
 
 func buildText(config []byte, t Tensors) (attention.Model, error) {
-	name, err := modelType(config)
-	if err != nil {
-		return nil, err
-	}
-	family, err := lookup(name)
+	family, err := familyOf(config)
 	if err != nil {
 		return nil, err
 	}

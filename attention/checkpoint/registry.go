@@ -13,6 +13,7 @@ import (
 
 // family is how the folders of one model_type are read.
 type family struct {
+	name  string // model_type
 	build func(config json.RawMessage, t Tensors, o Options) (attention.Model, error)
 	// ignores says which tensors may stand in the file though classification does not use them.
 	ignores func(tensor string) bool
@@ -22,12 +23,12 @@ var registry = struct {
 	sync.RWMutex
 	families map[string]family
 }{families: map[string]family{
-	"bert":        {buildBERT, ignoreBERT},
-	"distilbert":  {buildDistilBERT, ignoreBERT},
-	"roberta":     {buildRoBERTa, ignoreRoBERTa},
-	"xlm-roberta": {buildRoBERTa, ignoreRoBERTa},
-	"deberta-v2":  {buildDeBERTa, ignoreDeBERTa},
-	"modernbert":  {buildModernBERT, ignoreModernBERT},
+	"bert":        {build: buildBERT, ignores: ignoreBERT},
+	"distilbert":  {build: buildDistilBERT, ignores: ignoreBERT},
+	"roberta":     {build: buildRoBERTa, ignores: ignoreRoBERTa},
+	"xlm-roberta": {build: buildRoBERTa, ignores: ignoreRoBERTa},
+	"deberta-v2":  {build: buildDeBERTa, ignores: ignoreDeBERTa},
+	"modernbert":  {build: buildModernBERT, ignores: ignoreModernBERT},
 }}
 
 // Builder makes a model from config.json and its tensors. Problems name the tensor or field.
@@ -55,12 +56,18 @@ func ModelTypes() []string {
 	return slices.Sorted(maps.Keys(registry.families))
 }
 
-func lookup(modelType string) (family, error) {
+// familyOf is the family that config.json names.
+func familyOf(config []byte) (*family, error) {
+	name, err := modelType(config)
+	if err != nil {
+		return nil, err
+	}
 	registry.RLock()
-	f, ok := registry.families[modelType]
+	f, ok := registry.families[name]
 	registry.RUnlock()
 	if !ok {
-		return f, fmt.Errorf("%s: model_type %s is not one of %s", configName, quote(modelType), strings.Join(ModelTypes(), ", "))
+		return nil, fmt.Errorf("%s: model_type %s is not one of %s", configName, quote(name), strings.Join(ModelTypes(), ", "))
 	}
-	return f, nil
+	f.name = name
+	return &f, nil
 }

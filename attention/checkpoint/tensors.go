@@ -269,12 +269,12 @@ func (s *files) readIndex(dir string) (shards []string, weightMap map[string]str
 func missingWeights(dir, name string) error {
 	for _, other := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack"} {
 		if exists(filepath.Join(dir, other)) {
-			return fmt.Errorf("%s holds weights as %s, which is not read (a pickle can run code); convert it once with Python: "+
+			return fmt.Errorf("the weights are in %s, which is not read (a pickle can run code); convert it once with Python: "+
 				`from transformers import AutoModelForSequenceClassification as M; M.from_pretrained(%q).save_pretrained(%q, safe_serialization=True)`,
-				dir, other, dir, dir)
+				other, dir, dir)
 		}
 	}
-	return fmt.Errorf("%s: no %s", dir, name)
+	return fmt.Errorf("no %s in the folder", name)
 }
 
 // openFile is a file of the folder as it was when it was opened.
