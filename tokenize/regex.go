@@ -258,13 +258,19 @@ func (re *regex) repeat(n *node) {
 
 // regexScratch is the memory of matching.
 type regexScratch struct {
-	stack  []frame
-	loops  []loopState
+	stack []frame
+	loops []loopState
+	notes []notes // of the match itself, and of look-arounds and atomic groups by how deep they nest
+	depth int
+}
+
+// notes are the states a run has failed in. They are taken once it has used up its steps.
+type notes struct {
 	failed []uint64 // bit (pos-base)*len(code)+pc: that state leads nowhere
 	base   int
 	limit  int // positions from base on that failed covers; 0: not in use
 	steps  int
-	from   int // where the search for the next match started
+	from   int // where the search for the match started
 }
 
 // frame is a state to go back to: pc at pos. Of a greedy loop it stands for every character from pos
@@ -291,21 +297,38 @@ func (m *regexScratch) reset(re *regex) {
 	for i := range m.loops {
 		m.loops[i] = loopState{start: -1, end: -1, failLow: 1<<31 - 1}
 	}
-	m.limit, m.steps, m.from = 0, 0, 0
+	m.depth = 0
+	m.start(0)
+}
+
+// start clears the notes for a run at a depth and returns them.
+func (m *regexScratch) start(from int) *notes {
+	if m.depth == len(m.notes) {
+		m.notes = append(m.notes, notes{})
+	}
+	n := &m.notes[m.depth]
+	n.limit, n.steps, n.from = 0, 0, from
+	return n
 }
 
 // matched starts the search for the next match. The states of the match itself did not fail; those a
 // later search can meet again stand at its end.
-func (m *regexScratch) matched(re *regex, end int) {
-	m.steps, m.from = 0, end
-	if at := end - m.base; m.limit > 0 && at >= 0 && at < m.limit {
+func (n *notes) matched(re *regex, end int) {
+	n.steps, n.from = 0, end
+	if at := end - n.base; n.limit > 0 && at >= 0 && at < n.limit {
 		for bit := at * len(re.code); bit < (at+1)*len(re.code); bit++ {
-			m.failed[bit>>6] &^= 1 << (bit & 63)
+			n.failed[bit>>6] &^= 1 << (bit & 63)
 		}
 	}
 }
 
-func (m *regexScratch) size() int { return 16*cap(m.stack) + 8*cap(m.failed) }
+func (m *regexScratch) size() int {
+	size := 16 * cap(m.stack)
+	for i := range m.notes {
+		size += 8 * cap(m.notes[i].failed)
+	}
+	return size
+}
 
 // find appends the matches in b, leftmost first, not overlapping. A match of nothing directly after a
 // match does not count.
@@ -333,7 +356,7 @@ func (re *regex) find(s *scratch, dst []span, b []byte) []span {
 		dst = append(dst, span{int32(at), int32(end)})
 		last = end
 		at = end
-		m.matched(re, end)
+		m.notes[0].matched(re, end)
 	}
 	return dst
 }
@@ -345,7 +368,7 @@ func (re *regex) matchAt(m *regexScratch, b []byte, at int) int {
 		alts = re.first[min(b[at], utf8.RuneSelf)]
 	}
 	for ; alts != 0; alts &= alts - 1 {
-		if end := re.run(m, b, re.entry[bits.TrailingZeros64(alts)], int32(at), true); end >= 0 {
+		if end := re.run(m, b, re.entry[bits.TrailingZeros64(alts)], int32(at)); end >= 0 {
 			return int(end)
 		}
 	}
@@ -355,17 +378,22 @@ func (re *regex) matchAt(m *regexScratch, b []byte, at int) int {
 // stepsPerByte is how many steps a search may take for each byte before it starts to note its failures.
 const stepsPerByte = 64
 
-// run executes the code from pc at pos and returns the end of the match, or -1. Only the outermost run
-// may note failures: inside a look-around a state that was passed has not failed.
-func (re *regex) run(m *regexScratch, b []byte, pc, pos int32, outer bool) int32 {
+// run executes the code from pc at pos and returns the end of the match, or -1. A look-around or an
+// atomic group is a run inside a run, with notes of its own: that it passed a state says nothing there.
+func (re *regex) run(m *regexScratch, b []byte, pc, pos int32) int32 {
 	floor := len(m.stack)
+	depth := m.depth
+	if depth > 0 {
+		m.start(int(pos))
+	}
 	for {
 		next := int32(-1) // -1: this way fails
 		in := &re.code[pc]
-		if m.steps++; outer && m.limit == 0 && m.steps > stepsPerByte*(int(pos)-m.from+64) {
-			m.watch(re, b)
+		n := &m.notes[depth]
+		if n.steps++; n.limit == 0 && n.steps > stepsPerByte*(int(pos)-n.from+64) {
+			n.watch(re, b)
 		}
-		if outer && m.limit > 0 && m.seen(re, pc, pos) {
+		if n.limit > 0 && n.seen(re, pc, pos) {
 			in = &failInstr
 		}
 		switch in.op {
@@ -390,7 +418,7 @@ func (re *regex) run(m *regexScratch, b []byte, pc, pos int32, outer bool) int32
 				next = in.x
 			}
 		case opAtomic:
-			if end := re.run(m, b, pc+1, pos, false); end >= 0 {
+			if end := re.inside(m, b, pc+1, pos); end >= 0 {
 				next, pos = in.x, end
 			}
 		case opAnchor:
@@ -412,6 +440,14 @@ func (re *regex) run(m *regexScratch, b []byte, pc, pos int32, outer bool) int32
 		}
 		pc = next
 	}
+}
+
+// inside runs the code of a look-around or an atomic group.
+func (re *regex) inside(m *regexScratch, b []byte, pc, pos int32) int32 {
+	m.depth++
+	end := re.run(m, b, pc, pos)
+	m.depth--
+	return end
 }
 
 // failInstr is a state that is known to fail.
@@ -502,7 +538,7 @@ func (m *regexScratch) scan(b []byte, in *instr, l *loopState, pos int32) int32 
 		}
 		end += int32(n)
 	}
-	m.steps += int(end-pos) >> 3 // scanning is cheap, not free
+	m.notes[m.depth].steps += int(end-pos) >> 3 // scanning is cheap, not free
 	l.start, l.end, l.failLow = pos, end, 1<<31-1
 	return end
 }
@@ -519,7 +555,7 @@ func (re *regex) look(m *regexScratch, b []byte, in *instr, pc, pos int32) bool 
 			from--
 		}
 	}
-	found := re.run(m, b, pc+1, from, false) >= 0
+	found := re.inside(m, b, pc+1, from) >= 0
 	return found != in.negated
 }
 
@@ -554,25 +590,25 @@ func anchored(anchor byte, b []byte, i int) bool {
 const maxNotes = 8 << 20
 
 // watch starts to note failures, from where the search started.
-func (m *regexScratch) watch(re *regex, b []byte) {
-	m.base = m.from
-	m.limit = min(len(b)+1-m.base, maxNotes*64/len(re.code))
-	words := (m.limit*len(re.code) + 63) / 64
-	if cap(m.failed) < words {
-		m.failed = make([]uint64, words)
+func (n *notes) watch(re *regex, b []byte) {
+	n.base = n.from
+	n.limit = min(len(b)+1-n.base, maxNotes*64/len(re.code))
+	words := (n.limit*len(re.code) + 63) / 64
+	if cap(n.failed) < words {
+		n.failed = make([]uint64, words)
 	}
-	m.failed = m.failed[:words]
-	clear(m.failed)
+	n.failed = n.failed[:words]
+	clear(n.failed)
 }
 
 // seen notes the state and says whether it was noted before.
-func (m *regexScratch) seen(re *regex, pc, pos int32) bool {
-	at := int(pos) - m.base
-	if at < 0 || at >= m.limit {
+func (n *notes) seen(re *regex, pc, pos int32) bool {
+	at := int(pos) - n.base
+	if at < 0 || at >= n.limit {
 		return false
 	}
 	bit := at*len(re.code) + int(pc)
-	w := &m.failed[bit>>6]
+	w := &n.failed[bit>>6]
 	old := *w>>(bit&63)&1 != 0
 	*w |= 1 << (bit & 63)
 	return old

@@ -111,6 +111,8 @@ func TestRegexIsLinear(t *testing.T) {
 		`(?:a*)*c`:                strings.Repeat("a", n),
 		`[a-z]*[a-m]+\d`:          strings.Repeat("az", n/2),
 		`(?:x?){20}x{20}y`:        strings.Repeat("x", 2000),
+		`(?=(?:a|a|b)+c)a`:        strings.Repeat("ab", 50),
+		`(?>(?:a?){30}a{30})b`:    strings.Repeat("a", 29),
 		`.*?z`:                    strings.Repeat("a", 4000),
 		`\d{1,3}(?=(?:\d{3})*\b)`: strings.Repeat("1", 3000),
 	} {
