@@ -111,6 +111,7 @@ func TestPagesInABrowser(t *testing.T) {
 				look(t, ctx, server.URL+"/"+name, what, width, scheme)
 			}
 		}
+		look(t, ctx, server.URL+"/"+name, name+" 720 paper", 720, "paper") // A4 less its margins
 	}
 	for _, url := range told.requests {
 		if !strings.HasPrefix(url, server.URL+"/") || strings.Count(url, "/") > 3 {
@@ -132,7 +133,11 @@ func look(t *testing.T, ctx context.Context, url, what string, width int64, sche
 		}
 		return list
 	}
-	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	if scheme == "paper" {
+		media = emulation.SetEmulatedMediaParams{Media: "print"}
+	}
+	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, media)
 	if err == nil {
 		err = chromedp.Do(ctx, chromedp.EmulateViewport(width, 900), chromedp.Navigate(url))
 	}

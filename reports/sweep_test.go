@@ -161,3 +161,12 @@ func TestSweepReport(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkSweep(b *testing.B) {
+	f := crumbSweep(1, 20_000)
+	for b.Loop() {
+		if _, err := NewSweep(f, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

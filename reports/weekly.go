@@ -177,6 +177,9 @@ const few = cohort.SmallBucket
 // with more labels than that has the wrong column; the rest is folded into one queue.
 const mostQueues = 1000
 
+// mostConfused bounds the confusion matrix of the JSON form, for the same reason.
+const mostConfused = 200
+
 // foldedQueue takes the labels past mostQueues.
 const foldedQueue = "(other labels)"
 
@@ -241,7 +244,7 @@ func newTally(f *result.Folder, o Options) *tally {
 		}
 	}
 	slices.SortFunc(t.rows, func(a, b *result.Row) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Member, b.Member), cmp.Compare(a.RecordNo, b.RecordNo), cmp.Compare(a.MessageID, b.MessageID))
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Member, b.Member), cmp.Compare(a.RecordNo, b.RecordNo), cmp.Compare(a.MessageID, b.MessageID), cmp.Compare(a.ContentSHA256, b.ContentSHA256))
 	})
 	tokens := false
 	for _, r := range t.rows {
@@ -482,47 +485,58 @@ func (t *tally) byWindows(w *Weekly) {
 	}
 }
 
-// perQueue fills the queue table, the confusion matrix and the pairs.
-func (t *tally) perQueue(w *Weekly) {
-	q := len(t.queues)
-	all := stats.NewConfusion(q)
-	sent := make([]int, q)
-	pairs := map[[2]int]*Pair{}
+// queueCounts are the counts behind the queue table, the confusion matrix and the pairs.
+type queueCounts struct {
+	confusion *stats.Confusion
+	sent      []int     // messages sent to a queue, labelled or not
+	cost      []float64 // of a queue's misroutes
+	pairs     map[[2]int]*Pair
+}
+
+func (t *tally) countQueues() queueCounts {
+	c := queueCounts{confusion: stats.NewConfusion(len(t.queues)), sent: make([]int, len(t.queues)), cost: make([]float64, len(t.queues)), pairs: map[[2]int]*Pair{}}
 	pair := func(from, to int) *Pair {
-		p := pairs[[2]int{from, to}]
+		p := c.pairs[[2]int{from, to}]
 		if p == nil {
 			p = &Pair{From: t.queues[from], To: t.queues[to]}
-			pairs[[2]int{from, to}] = p
+			c.pairs[[2]int{from, to}] = p
 		}
 		return p
 	}
-	cost := make([]float64, q)
 	for _, r := range t.rows {
 		to := t.queue(r.Prediction)
 		if r.Prediction != "" {
-			sent[to]++
+			c.sent[to]++
 		}
 		if r.Label == "" || r.Prediction == "" {
 			continue
 		}
 		from := t.queue(r.Label)
-		all.Add(from, to, 1)
+		c.confusion.Add(from, to, 1)
 		whole, known := t.readWhole(r)
-		if r.Wrong() {
+		switch {
+		case r.Wrong():
 			p := pair(from, to)
 			p.N++
 			p.Cost += t.o.Costs.Of(r.Label, r.Prediction)
-			cost[from] += t.o.Costs.Of(r.Label, r.Prediction)
+			c.cost[from] += t.o.Costs.Of(r.Label, r.Prediction)
 			if r.Cut() {
 				p.Over++
 				if known && whole == r.Label {
 					p.Right++
 				}
 			}
-		} else if r.Cut() && known && whole != r.Label && whole != "" {
+		case r.Cut() && known && whole != r.Label && whole != "":
 			pair(from, t.queue(whole)).Added++
 		}
 	}
+	return c
+}
+
+// perQueue fills the queue table, the confusion matrix and the pairs.
+func (t *tally) perQueue(w *Weekly) {
+	c := t.countQueues()
+	all := c.confusion
 	known := map[string]bool{}
 	for _, name := range t.f.Run.Queues {
 		known[name] = true
@@ -530,16 +544,16 @@ func (t *tally) perQueue(w *Weekly) {
 	for i, name := range t.queues {
 		n := all.Label(i)
 		line := Queue{
-			Name: name, Rate: newRate(n-all.At(i, i), n, few), Sent: all.Predicted(i), Predicted: sent[i],
+			Name: name, Rate: newRate(n-all.At(i, i), n, few), Sent: all.Predicted(i), Predicted: c.sent[i],
 			Precision: ratio(all.Precision(i)), Recall: ratio(all.Recall(i)), F1: ratio(all.F1(i)),
 			Cost: undefined, Known: known[name] || len(known) == 0,
 		}
 		if t.o.Costs != nil {
-			line.Cost = Number(cost[i])
+			line.Cost = Number(c.cost[i])
 		}
 		for j, to := range t.queues {
-			if c := all.At(i, j); i != j && c > line.MostlyN {
-				line.Mostly, line.MostlyN = to, c
+			if k := all.At(i, j); i != j && k > line.MostlyN {
+				line.Mostly, line.MostlyN = to, k
 			}
 		}
 		w.Queues = append(w.Queues, line)
@@ -548,34 +562,40 @@ func (t *tally) perQueue(w *Weekly) {
 	if f1, ok := all.MacroF1(); ok {
 		w.Macro = Number(f1)
 	}
-	if q <= 200 {
-		w.Confusion = make([][]int, q)
+	if len(t.queues) <= mostConfused {
+		w.Confusion = make([][]int, len(t.queues))
 		for i := range w.Confusion {
-			w.Confusion[i] = make([]int, q)
+			w.Confusion[i] = make([]int, len(t.queues))
 			for j := range w.Confusion[i] {
 				w.Confusion[i][j] = all.At(i, j)
 			}
 		}
 	}
-	w.Pairs = make([]Pair, 0, len(pairs))
-	for _, p := range pairs {
+	w.Pairs = make([]Pair, 0, len(c.pairs))
+	for _, p := range c.pairs {
 		w.Pairs = append(w.Pairs, *p)
 	}
 	slices.SortFunc(w.Pairs, func(a, b Pair) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(b.Right, a.Right), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
 	})
-	if t.o.Costs != nil {
-		sum := &CostSum{Mean: undefined}
-		for _, c := range cost {
-			sum.Sum += c
-		}
-		if len(t.judged) > 0 {
-			sum.Mean = Number(sum.Sum / float64(len(t.judged)))
-		}
-		w.Cost = sum
-		for _, q := range t.o.Costs.Unknown(t.queues) {
-			w.Warnings = append(w.Warnings, fmt.Sprintf("the costs file names the queue %q, which neither the router nor a label knows", q))
-		}
+	t.weigh(w, c.cost)
+}
+
+// weigh sums the costs of misroutes, where a costs file gives them.
+func (t *tally) weigh(w *Weekly, cost []float64) {
+	if t.o.Costs == nil {
+		return
+	}
+	sum := &CostSum{Mean: undefined}
+	for _, c := range cost {
+		sum.Sum += c
+	}
+	if len(t.judged) > 0 {
+		sum.Mean = Number(sum.Sum / float64(len(t.judged)))
+	}
+	w.Cost = sum
+	for _, q := range t.o.Costs.Unknown(t.queues) {
+		w.Warnings = append(w.Warnings, fmt.Sprintf("the costs file names the queue %q, which neither the router nor a label knows", q))
 	}
 }
 
