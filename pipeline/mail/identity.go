@@ -163,26 +163,25 @@ func (o *Labels) fallbackDate(m *Message, id *Identity, received []byte) {
 	}
 }
 
-// messageID is the first <...> of a raw value, or its first word.
+// messageID is the first <...> of a raw value, or all of it where software wrote no brackets.
 func messageID(v []byte) string {
-	if v == nil {
-		return ""
-	}
 	v = Unfold(v)
 	if open := bytes.IndexByte(v, '<'); open >= 0 {
 		if end := bytes.IndexByte(v[open:], '>'); end > 1 {
-			return string(v[open : open+end+1])
+			v = v[open : open+end+1]
 		}
-	}
-	if i := bytes.IndexAny(v, " \t"); i > 0 {
-		v = v[:i]
 	}
 	return string(bytes.ToValidUTF8(v, []byte("\uFFFD")))
 }
 
-// bareID is an id without brackets and white space, as label files often write it.
+// bareID is a message id as keys have it: without what stands around its brackets, and without
+// them, as label files often write it.
 func bareID(id string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(id), "<"), ">")
+	id = strings.TrimSpace(id)
+	if strings.IndexByte(id, '<') > 0 || strings.ContainsAny(id, "\r\n") || strings.IndexByte(id, '>') < len(id)-1 {
+		id = messageID([]byte(id))
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(id, "<"), ">")
 }
 
 // gmailLabels splits X-Gmail-Labels: commas between labels, quotes around labels with commas.

@@ -116,8 +116,8 @@ func TestFallbackDate(t *testing.T) {
 }
 
 func TestLabelFiles(t *testing.T) {
-	l, err := LoadLabels(write(t, "l.csv", []byte("queue;message_id\nrefunds;<1@x>\nlate;2@x\n")))
-	if err != nil || l.Len() != 2 || l.Lookup("<2@x>") != "late" || l.Lookup("1@x") != "refunds" || l.Lookup("<3@x>") != "" {
+	l, err := LoadLabels(write(t, "l.csv", []byte("queue;message_id\nrefunds;<1@x>\nlate;2@x\nodd;\"<4@x and\n more> (added by y)\"\nodd;PM 5\n")))
+	if err != nil || l.Len() != 4 || l.Lookup("<4@x and more>") != "odd" || l.Lookup("PM 5") != "odd" || l.Lookup("<2@x>") != "late" || l.Lookup("1@x") != "refunds" || l.Lookup("<3@x>") != "" {
 		t.Errorf("%v %+v", err, l)
 	}
 	err = l.Check(1, 10, "<7@x>", "<8@x>", "<9@x>", "<10@x>")
