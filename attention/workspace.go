@@ -18,6 +18,8 @@ type Workspace struct {
 	floats arena[float32]
 	bytes  arena[uint8]
 	bag    BagFeatures
+	sum    []float32 // of WideDeep: what the wide part says
+	ids    []int32   // of WideDeep: the window
 }
 
 // share cuts n rows into up to Width parts of a multiple of step rows and works on them at the same
