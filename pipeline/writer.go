@@ -132,7 +132,7 @@ func (w *writer) write(fail context.Context, r *runner, in <-chan *job) error {
 			return err
 		}
 		r.memory.Release(j.bytes)
-		if w.seg.Messages() >= segmentMessages || time.Since(w.began) > segmentSeconds {
+		if w.seg.Messages() >= segmentMessages || time.Since(w.began) > segmentAge {
 			if err := w.flush(); err != nil {
 				return err
 			}

@@ -55,19 +55,6 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// colour says whether to colour what goes to w: on a terminal, unless NO_COLOR is set.
-func colour(w io.Writer) bool { return isTerminal(w) && os.Getenv("NO_COLOR") == "" }
-
-// width is the terminal's, or 80.
-func width(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
-			return columns
-		}
-	}
-	return 80
-}
-
 type bar struct {
 	p     *mpb.Progress
 	b     *mpb.Bar
