@@ -55,6 +55,9 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
+// colour says whether to colour what goes to w: on a terminal, unless NO_COLOR is set.
+func colour(w io.Writer) bool { return isTerminal(w) && os.Getenv("NO_COLOR") == "" }
+
 type bar struct {
 	p     *mpb.Progress
 	b     *mpb.Bar
