@@ -96,6 +96,8 @@ func commands() []*cli.Command {
 		BenchCommand(),
 		CutCommand(),
 		ConfigCommand(),
+		CompletionCommand(),
+		ManCommand(),
 	}
 	for _, c := range list {
 		if len(c.Flags) > 0 {
