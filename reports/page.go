@@ -19,25 +19,24 @@ var stylesheet string
 //go:embed page.tmpl
 var pageSource string
 
-// The policy allows this stylesheet, by its digest, and nothing else: no script, no image, no
-// request of any kind, whatever a stranger wrote into a subject.
-var policy = func() string {
-	sum := sha256.Sum256([]byte(stylesheet))
+// policyFor allows one stylesheet, by its digest, and nothing else: no script, no image, no request of
+// any kind, whatever a stranger wrote into a subject.
+func policyFor(style string) string {
+	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
-}()
+}
 
 var pages = template.Must(template.New("page").Funcs(template.FuncMap{
-	"clean": table.Clean,
-	"tight": glue,
-	"style": func() template.HTML { return template.HTML("<style>" + stylesheet + "</style>") },
-	"policy": func() string {
-		return policy
-	},
+	"clean":  table.Clean,
+	"tight":  glue,
+	"style":  func(more string) template.HTML { return template.HTML("<style>" + stylesheet + more + "</style>") },
+	"policy": func(more string) string { return policyFor(stylesheet + more) },
 }).Parse(pageSource))
 
 // page is what the template draws.
 type page struct {
 	Title    string
+	Style    string // rules of this report alone, after those of all
 	Eyebrow  string
 	Lead     string
 	Rest     string

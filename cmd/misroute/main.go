@@ -88,6 +88,7 @@ func commands() []*cli.Command {
 		ReportCommand(),
 		CompareCommand(),
 		TrendCommand(),
+		ExplainCommand(),
 		MergeCommand(),
 		VerifyCommand(),
 		InspectCommand(),
