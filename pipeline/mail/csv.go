@@ -22,7 +22,6 @@ type csvTable struct {
 	header []string
 	line   int64 // of the next record
 	start  int64 // bytes before the first record: mark and header
-	blanks int64 // bytes of empty lines before the record
 }
 
 // csvRecord is one record; fields are copies.
@@ -358,7 +357,6 @@ func (p *csvParser) closesOnLine() bool {
 type csvReader struct {
 	t       *csvTable
 	roles   map[string]int
-	html    []int
 	first   bool
 	convert *columnMap
 }

@@ -10,7 +10,7 @@ func DecodeHeader(v []byte) string { return DecodeHeaderAs(v, "") }
 // DecodeHeaderAs is DecodeHeader with the charset of raw eight-bit bytes.
 func DecodeHeaderAs(v []byte, raw string) string {
 	v = Unfold(v)
-	if bytes.Index(v, []byte("=?")) < 0 {
+	if !bytes.Contains(v, []byte("=?")) {
 		return string(decodeRaw(v, raw))
 	}
 	var out, pending []byte

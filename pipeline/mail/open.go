@@ -72,7 +72,6 @@ type openSource struct {
 	rr    recordReader
 	info  *Source
 	zip   bool
-	path  string
 }
 
 // Open prepares to read exports: files, folders or "-" for standard input. It fails on a path that
@@ -259,7 +258,7 @@ func (r *Reader) open() error {
 	p, name := r.paths[0], r.names[0]
 	r.paths, r.names = r.paths[1:], r.names[1:]
 	r.sources = append(r.sources, Source{Name: name})
-	src := &openSource{hash: sha256.New(), read: &r.read, info: &r.sources[len(r.sources)-1], path: p}
+	src := &openSource{hash: sha256.New(), read: &r.read, info: &r.sources[len(r.sources)-1]}
 	r.cur = src
 	err := src.open(p, name, &r.options)
 	if err != nil {

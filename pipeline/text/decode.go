@@ -198,7 +198,7 @@ func stripUU(b []byte) ([]byte, int) {
 
 func isUUBegin(line []byte) bool {
 	f := bytes.Fields(line)
-	return len(f) >= 3 && string(f[0]) == "begin" && line[0] == 'b' && len(f[1]) >= 3 && len(f[1]) <= 4 && bytes.Trim(f[1], "01234567") != nil == false
+	return len(f) >= 3 && string(f[0]) == "begin" && line[0] == 'b' && len(f[1]) >= 3 && len(f[1]) <= 4 && len(bytes.Trim(f[1], "01234567")) == 0
 }
 
 // isUULine says whether the line's length fits the count in its first character; trailing blanks
