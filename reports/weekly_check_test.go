@@ -436,6 +436,16 @@ func TestNoLabelsSaysSo(t *testing.T) {
 	if want := "50 messages scored, none labelled: nobody can say which went to the wrong queue"; w.Headline != want {
 		t.Errorf("%q, want %q", w.Headline, want)
 	}
+	if c := w.Cut; c.Again != c.Messages || c.Again == 0 {
+		t.Errorf("%d of %d cut messages read whole", c.Again, c.Messages)
+	}
+	sent := 0
+	for _, q := range w.Queues {
+		sent += q.Predicted
+	}
+	if sent != 50 {
+		t.Errorf("%d messages sent somewhere, want 50", sent)
+	}
 	for _, q := range w.Queues {
 		if q.Precision.Defined() || q.Recall.Defined() {
 			t.Errorf("%s has a precision without labels", q.Name)

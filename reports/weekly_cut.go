@@ -13,13 +13,15 @@ import (
 type Cut struct {
 	Cap       int    `json:"cap"`
 	Strategy  string `json:"strategy"`
-	Reference string `json:"reference"` // how whole messages were read; empty: they were not
-	Messages  int    `json:"messages"`  // scored messages that lost tokens, labelled or not
-	Share     Number `json:"share"`     // of all scored
-	Lost      Number `json:"lost"`      // mean share of tokens lost among them
-	Under     Rate   `json:"under"`     // labelled messages that lost nothing
-	Over      Rate   `json:"over"`      // labelled messages that lost tokens, at the cap
-	Missing   int    `json:"missing"`   // of those, without a whole reading
+	Reference string `json:"reference"`     // how whole messages were read; empty: they were not
+	Messages  int    `json:"messages"`      // scored messages that lost tokens, labelled or not
+	Share     Number `json:"share"`         // of all scored
+	Lost      Number `json:"lost"`          // mean share of tokens lost among them
+	Under     Rate   `json:"under"`         // labelled messages that lost nothing
+	Over      Rate   `json:"over"`          // labelled messages that lost tokens, at the cap
+	Missing   int    `json:"missing"`       // of those, without a whole reading
+	Again     int    `json:"read_whole"`    // messages that lost tokens and were read whole, labelled or not
+	Changed   int    `json:"changed_whole"` // of those, sent to another queue when read whole
 
 	// The rest is over labelled messages that lost tokens and were also read whole.
 	Table *stats.Counterfactual `json:"counterfactual,omitempty"`
@@ -135,6 +137,12 @@ func (t *tally) cut(w *Weekly) {
 		if r.Cut() {
 			c.Messages++
 			lost += float64(r.TokensTotal-r.TokensKept) / float64(r.TokensTotal)
+			if ref := t.whole[key(r)]; ref != nil {
+				c.Again++
+				if ref.Prediction != r.Prediction {
+					c.Changed++
+				}
+			}
 			continue
 		}
 		if r.Windows > 1 {
@@ -418,7 +426,7 @@ func (t *tally) limits(c *Cut) []string {
 			}
 		}
 		if beyond > 0 {
-			limits = append(limits, fmt.Sprintf("%s longer than the router's %s positions: their whole reading is made of windows (%s), not of one pass", plural(beyond, "message is", "messages are"), count(m.Positions), t.f.Run.Reference))
+			limits = append(limits, fmt.Sprintf("%s longer than the router's %s positions: the whole reading is made of windows (%s), not of one pass", plural(beyond, "message is", "messages are"), count(m.Positions), t.f.Run.Reference))
 		}
 	}
 	if m.TrainedCap > 0 && t.f.Run.Cap > m.TrainedCap {

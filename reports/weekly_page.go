@@ -21,9 +21,12 @@ func (w *Weekly) HTML(out io.Writer) error {
 	if w.Total.N > 0 {
 		p.Lede = []string{"That is " + percent(w.Total.Rate) + " (95 % interval " + w.Total.interval() + ")."}
 	}
-	if len(w.Findings) > 0 && len(p.Lede) > 0 {
+	switch {
+	case len(w.Findings) > 0 && len(p.Lede) > 0:
 		p.Lede[0] += " " + w.Findings[0]
 		p.Lede = append(p.Lede, w.Findings[1:]...)
+	default:
+		p.Lede = append(p.Lede, w.Findings...)
 	}
 	p.Sections = w.sections()
 	return p.write(out)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"misroute/reports/chart"
+	"misroute/reports/stats"
 	"misroute/reports/table"
 )
 
@@ -43,7 +44,33 @@ func counted(r Rate) table.Cell {
 	return cell(count(r.N))
 }
 
+// unjudgedLengths is the length table of a run without labels: how many messages there are.
+func (w *Weekly) unjudgedLengths() *table.Table {
+	t := &table.Table{Caption: "Messages by length", Columns: []table.Column{{Head: w.Unit}, {Head: "messages", Align: table.Right}, {In: table.InText}}}
+	most := 1
+	for _, b := range w.Buckets {
+		most = max(most, b.Messages)
+	}
+	for _, b := range w.Buckets {
+		t.AddRow("", cell(b.Label), cell(count(b.Messages)), table.Cell{Text: blocks(float64(b.Messages)/float64(most), 24, false)})
+	}
+	return t
+}
+
+// unjudgedQueues is the queue table of a run without labels: where messages went.
+func (w *Weekly) unjudgedQueues() *table.Table {
+	t := &table.Table{Caption: "Queues", Columns: []table.Column{{Head: "queue", Max: 40}, {Head: "messages sent there", Align: table.Right}, {Head: "share", Align: table.Right}}}
+	n := w.scored()
+	for _, q := range w.Queues[:min(len(w.Queues), mostQueueRows)] {
+		t.AddRow("", cell(q.Name), cell(count(q.Predicted)), cell(percent(ratio(stats.Ratio{Num: q.Predicted, Den: n}))))
+	}
+	return t
+}
+
 func (w *Weekly) lengthTable() *table.Table {
+	if w.Total.N == 0 {
+		return w.unjudgedLengths()
+	}
 	compared, tested := false, false
 	for _, b := range w.Buckets {
 		compared = compared || b.Whole != nil
@@ -169,6 +196,9 @@ const (
 )
 
 func (w *Weekly) queueTable() *table.Table {
+	if w.Total.N == 0 {
+		return w.unjudgedQueues()
+	}
 	wide := table.InHTML | table.InCSV | table.InMarkdown
 	t := &table.Table{Caption: "Queues", Columns: []table.Column{
 		{Head: "queue", Max: 28}, {Head: "messages", Align: table.Right}, {Head: "wrong", Align: table.Right},

@@ -72,6 +72,9 @@ func (w *Weekly) sayFindings() []string {
 	if c := w.Cut; c != nil && w.Total.Wrong > 0 {
 		s = append(s, w.sayCounterfactual(c))
 	}
+	if c := w.Cut; c != nil && w.Total.N == 0 && c.Again > 0 {
+		s = append(s, fmt.Sprintf("Of %s that lost text to the cap, %s to another queue when read whole.", plural(c.Again, "message", "messages"), plural(c.Changed, "goes", "go")))
+	}
 	if sw := w.Sweep; sw != nil && w.Total.N > 0 {
 		s = append(s, sw.Answer)
 	}
@@ -224,6 +227,8 @@ func (w *Weekly) sayLength() string {
 	switch {
 	case w.Total.N == 0:
 		return "How long the messages are"
+	case w.Run.Model.Family == asRouted:
+		return "By length of the message"
 	case c == nil || c.Cap == 0 && c.Messages == 0:
 		return "Every message was read whole"
 	case c.Messages == 0 && len(w.Windows) > 0:
