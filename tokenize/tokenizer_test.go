@@ -117,6 +117,22 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 }
 
+// Marks far apart and steps back: the walk agrees with bisection for each offset alone.
+func TestUnrepair(t *testing.T) {
+	var marks []mark
+	for i := range int32(100) {
+		marks = append(marks, mark{10 * (i + 1), -2 * (i + 1)})
+	}
+	offsets := []int32{0, 9, 10, 11, 995, 12, 1000, 3, 500, 499, 2000, 10}
+	got := slices.Clone(offsets)
+	unrepair(marks, got)
+	for i, o := range offsets {
+		if want := o - 2*min(100, o/10); got[i] != want {
+			t.Errorf("offset %d is %d, want %d", o, got[i], want)
+		}
+	}
+}
+
 func TestLiteralSpecials(t *testing.T) {
 	tok := parse(t, wordPieceFile)
 	var e Encoding

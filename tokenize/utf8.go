@@ -66,10 +66,18 @@ func repair(buf []byte, marks []mark, b []byte) ([]byte, []mark) {
 	return append(buf, b[kept:]...), marks
 }
 
-// unrepair turns the offsets of the repaired copy into offsets of the message, in place.
+// unrepair turns the offsets of the repaired copy into offsets of the message, in place. Offsets mostly
+// grow from token to token, so the mark of the last one is near; else it is found by bisection.
 func unrepair(marks []mark, offsets []int32) {
+	k := 0 // marks[:k] lie at or before the offset
 	for i, o := range offsets {
-		if k := bisect(marks, o); k > 0 {
+		for near := 0; k < len(marks) && marks[k].at <= o && near < 8; near++ {
+			k++
+		}
+		if k < len(marks) && marks[k].at <= o || k > 0 && marks[k-1].at > o {
+			k = bisect(marks, o)
+		}
+		if k > 0 {
 			offsets[i] = o + marks[k-1].ahead
 		}
 	}
