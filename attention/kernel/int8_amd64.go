@@ -68,9 +68,3 @@ func (v *variant) quantizeSigned(q []int8, x []float32, sum *int32) (scale float
 	}
 	return quantizeSignedVNNI(len(x), &x[0], &q[0], sum)
 }
-
-// peakInt8 keeps the core at byte products in registers and returns how many operations that was.
-func peakInt8(n int) (operations float64) {
-	peakInt8VNNI(n)
-	return 24 * 64 * 2 * float64(n)
-}
