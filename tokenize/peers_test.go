@@ -14,7 +14,7 @@ import (
 )
 
 // needPeers skips a test unless MISROUTE_PEERS=1: it runs the Rust tokenizers through node (see
-// peers/README.md).
+// README.md).
 func needPeers(t *testing.T) {
 	t.Helper()
 	if os.Getenv("MISROUTE_PEERS") != "1" {
@@ -163,6 +163,15 @@ var variants = []struct{ name, base, members string }{
 	{"byte level, prefix", "roberta", `"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},"post_processor":{"type":"RobertaProcessing","sep":["</s>",2],"cls":["<s>",0],"trim_offsets":true,"add_prefix_space":true}`},
 	{"byte level, no trim", "roberta", `"post_processor":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true}`},
 	{"byte level, no regex", "roberta", `"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false},"post_processor":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`},
+	{"modernbert", "roberta", `"normalizer":{"type":"NFC"},"added_tokens":[{"id":1,"content":"<pad>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},
+		{"id":50264,"content":"<mask>","single_word":false,"lstrip":true,"rstrip":false,"normalized":false,"special":true},
+		{"id":50265,"content":"  ","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false},
+		{"id":50266,"content":"   ","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false},
+		{"id":50267,"content":"[SEP]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],
+		"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<pad>","type_id":0}},{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"[SEP]","type_id":0}}],"pair":[{"Sequence":{"id":"A","type_id":0}},{"Sequence":{"id":"B","type_id":0}}],
+		"special_tokens":{"<pad>":{"id":"<pad>","ids":[1],"tokens":["<pad>"]},"[SEP]":{"id":"[SEP]","ids":[50267],"tokens":["[SEP]"]}}}`},
+	{"llama-3", "roberta", `"post_processor":{"type":"Sequence","processors":[{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true},{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],"pair":[{"Sequence":{"id":"A","type_id":0}},{"Sequence":{"id":"B","type_id":0}}],"special_tokens":{"<s>":{"id":"<s>","ids":[0],"tokens":["<s>"]}}}]},` +
+		splitVariant(`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`)},
 	{"nfc, byte level", "roberta", `"normalizer":{"type":"NFC"}`},
 	{"nfkc, byte level", "roberta", `"normalizer":{"type":"NFKC"}`},
 	{"byte level normalizer", "roberta", `"normalizer":{"type":"ByteLevel"},"pre_tokenizer":null`},
@@ -315,5 +324,63 @@ func TestPeersAddedTokens(t *testing.T) {
 			texts = append(texts, sb.String())
 		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { checkAgainstRust(t, file, texts) })
+	}
+}
+
+// TestPeersCharacterBPE compares BPE over characters: byte fallback, fused unknowns, prefixes and suffixes.
+func TestPeersCharacterBPE(t *testing.T) {
+	needPeers(t)
+	texts := difficultTexts(9, 800)
+	texts = append(texts, "the the he", "hello the world", "hhhheeeelllo", "thethethe")
+	for _, v := range []struct{ name, model, prefix, suffix string }{
+		{"byte fallback", `"unk_token":"<unk>","fuse_unk":true,"byte_fallback":true`, "", ""},
+		{"unknown tokens", `"unk_token":"<unk>","fuse_unk":false`, "", ""},
+		{"fused unknown tokens", `"unk_token":"<unk>","fuse_unk":true`, "", ""},
+		{"nothing for unknown characters", `"unk_token":null`, "", ""},
+		{"whole words", `"unk_token":"<unk>","ignore_merges":true`, "", ""},
+		{"suffix", `"unk_token":"<unk>","end_of_word_suffix":"</w>"`, "", "</w>"},
+		{"prefix", `"unk_token":"<unk>","continuing_subword_prefix":"##"`, "##", ""},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			tokens := []string{"<unk>"}
+			put := func(token string) {
+				if !slices.Contains(tokens, token) {
+					tokens = append(tokens, token)
+				}
+			}
+			for b := range 256 {
+				put(fmt.Sprintf("<0x%02X>", b))
+			}
+			for _, r := range "thelowrdé▁123.,s" {
+				for _, form := range []string{string(r), v.prefix + string(r), string(r) + v.suffix, v.prefix + string(r) + v.suffix} {
+					put(form)
+				}
+			}
+			var merges [][2]string
+			for _, m := range [][2]string{{"h", "e"}, {"t", "he"}, {"▁", "the"}, {"l", "l"}, {"he", "ll"}, {"hell", "o"}, {"1", "2"}, {"e", "e"}} {
+				a, b := m[0], v.prefix+m[1]+v.suffix
+				if v.suffix != "" && !slices.Contains(tokens, b) {
+					b = m[1]
+				}
+				if !slices.Contains(tokens, a) || !slices.Contains(tokens, b) {
+					continue
+				}
+				merges = append(merges, [2]string{a, b})
+				put(a + strings.TrimPrefix(b, v.prefix))
+			}
+			vocab := map[string]int{}
+			for i, token := range tokens {
+				vocab[token] = i
+			}
+			vocabJSON, _ := json.Marshal(vocab)
+			mergesJSON, _ := json.Marshal(merges)
+			var file map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(`{"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],
+				"normalizer":{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]},"pre_tokenizer":null,"post_processor":null,"decoder":null,
+				"model":{"type":"BPE","dropout":null,`+v.model+`,"vocab":`+string(vocabJSON)+`,"merges":`+string(mergesJSON)+`}}`), &file); err != nil {
+				t.Fatal(err)
+			}
+			checkAgainstRust(t, file, texts)
+		})
 	}
 }
