@@ -395,3 +395,9 @@ func (e *Encoder) backward(gradient []float32, s *encoderPass, examples []Exampl
 	}
 	return sum
 }
+
+// ScaleHead multiplies every logit by factor.
+func (e *Encoder) ScaleHead(factor float32) {
+	kernel.Scale(e.p.Classify.Weight, factor)
+	kernel.Scale(e.p.Classify.Bias, factor)
+}

@@ -27,6 +27,7 @@ import (
 const (
 	routerWords       = "words"
 	routerTransformer = "transformer"
+	routerWideDeep    = "wide-deep"
 )
 
 // trainOptions is everything `misroute train` was asked for.
@@ -71,7 +72,9 @@ func TrainCommand() *cli.Command {
 			"  words        every word and pair of words has one fixed vector, whatever stands around it, and the\n" +
 			"               message is their sum. Learned in seconds, reads any length: the baseline to beat\n" +
 			"  transformer  a small BERT from nothing: attention, positions, layers. Opens in Python as\n" +
-			"               BertForSequenceClassification\n\n" +
+			"               BertForSequenceClassification\n" +
+			"  wide-deep    both: the words of the whole message, and a transformer on its first --cap tokens, add up.\n" +
+			"               Evaluate it with --cap none: it cuts for its deep part itself\n\n" +
 			"Examples:\n" +
 			"  misroute train --out models/words inbox-2026-W4*.mbox\n" +
 			"  misroute train --labels labels.csv --out models/words inbox.mbox.gz\n" +
@@ -93,7 +96,7 @@ func TrainCommand() *cli.Command {
 func trainFlags() []cli.Flag {
 	const words, deep = "Router of words", "Transformer"
 	return []cli.Flag{
-		&cli.StringFlag{Name: "router", Value: routerWords, Usage: "what to learn: words, transformer"},
+		&cli.StringFlag{Name: "router", Value: routerWords, Usage: "what to learn: words, transformer, wide-deep"},
 		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "model folder `DIR` to write"},
 		&cli.BoolFlag{Name: "force", Usage: "replace the model in --out"},
 		&cli.Float64Flag{Name: "held-out", Value: 0.1, Usage: "`SHARE` of the messages to judge by: whole threads, the newest first; 0: none"},
@@ -183,8 +186,11 @@ func (o *trainOptions) check() error {
 	if o.out == "" {
 		return usagef("train: no --out: which folder should the model be written to?")
 	}
-	if o.router != routerWords && o.router != routerTransformer {
-		return usagef("--router %s: want %s or %s", o.router, routerWords, routerTransformer)
+	if known := []string{routerWords, routerTransformer, routerWideDeep}; !slices.Contains(known, o.router) {
+		return usagef("--router %s: want one of %s", o.router, strings.Join(known, ", "))
+	}
+	if o.router == routerWideDeep && o.heldOut == 0 {
+		return usagef("--router wide-deep weighs its two parts by the held-out messages: --held-out 0 leaves none")
 	}
 	if losses := []string{train.LossHinge, train.LossSoftmax, train.LossBoth}; !slices.Contains(losses, o.words.Loss) {
 		return usagef("--loss %s: want one of %s", o.words.Loss, strings.Join(losses, ", "))
@@ -207,7 +213,7 @@ func (o *trainOptions) check() error {
 	if o.shape.hidden%o.shape.heads != 0 {
 		return usagef("--hidden %d cannot be cut into --heads %d", o.shape.hidden, o.shape.heads)
 	}
-	if o.router == routerTransformer && o.from == "" && o.fit.MaxTokens > o.shape.positions {
+	if o.router != routerWords && o.from == "" && o.fit.MaxTokens > o.shape.positions {
 		return usagef("--cap %d is more than --positions %d", o.fit.MaxTokens, o.shape.positions)
 	}
 	if info, err := os.Stat(o.out); err == nil && !o.resume {
@@ -250,10 +256,9 @@ func runTrain(ctx context.Context, o trainOptions, stdout, stderr io.Writer) err
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}
-	fit := t.fitWords
-	if o.router == routerTransformer {
-		fit = t.fitTransformer
-	}
+	fit := map[string]func(context.Context) (string, error){
+		routerWords: t.fitWords, routerTransformer: t.fitTransformer, routerWideDeep: t.fitWideDeep,
+	}[o.router]
 	facts, err := fit(ctx)
 	if err != nil && !errors.Is(err, train.ErrNotANumber) {
 		return err
@@ -356,36 +361,46 @@ func (t *trainer) learnVocabulary() error {
 	return nil
 }
 
+// learnWords learns the words router from some of the messages.
+func (t *trainer) learnWords(ctx context.Context, examples []train.Example) (b *attention.Bag, err error) {
+	kinds := tokenKinds(t.tokens)
+	err = t.stage(func(update func(int64, int64, string)) error {
+		o := t.o.words
+		o.Progress = func(stage string, done, total int) { update(int64(done), int64(total), stage) }
+		b, err = train.FitBag(ctx, examples, t.corpus.queues, kinds, o)
+		return err
+	})
+	if err != nil {
+		return nil, trainingError(err)
+	}
+	return b, nil
+}
+
+// temperature is the factor on a router's logits that makes its scores honest on the held-out messages.
+func (t *trainer) temperature(logits [][]float32) float32 {
+	labels := make([]int32, len(t.held))
+	for i, e := range t.held {
+		labels[i] = e.Label
+	}
+	return train.Calibrate(logits, labels)
+}
+
 // fitWords learns the words router: once without the held-out messages, to judge it and to make its
 // scores honest, and then once more with all of them.
 func (t *trainer) fitWords(ctx context.Context) (string, error) {
-	kinds := tokenKinds(t.tokens)
-	learn := func(examples []train.Example) (b *attention.Bag, err error) {
-		err = t.stage(func(update func(int64, int64, string)) error {
-			o := t.o.words
-			o.Progress = func(stage string, done, total int) { update(int64(done), int64(total), stage) }
-			b, err = train.FitBag(ctx, examples, t.corpus.queues, kinds, o)
-			return err
-		})
-		return b, err
-	}
 	training := map[string]any{"router": routerWords, "tool": version, "seed": t.o.seed, "messages": len(t.all)}
 	factor := float32(1)
 	judged := ""
 	if len(t.held) > 0 {
-		b, err := learn(t.training)
+		b, err := t.learnWords(ctx, t.training)
 		if err != nil {
-			return "", trainingError(err)
+			return "", err
 		}
 		logits, err := train.Logits(b, t.held, t.o.workers)
 		if err != nil {
 			return "", err
 		}
-		labels := make([]int32, len(t.held))
-		for i, e := range t.held {
-			labels[i] = e.Label
-		}
-		factor = train.Calibrate(logits, labels)
+		factor = t.temperature(logits)
 		j, err := train.Judge(b, t.held, t.o.workers)
 		if err != nil {
 			return "", err
@@ -394,9 +409,9 @@ func (t *trainer) fitWords(ctx context.Context) (string, error) {
 		training["held_out_messages"], training["held_out_right"] = j.Messages, j.Right
 		t.say("without the held-out messages: %s features%s; learning once more from all messages", group(int64(len(b.Tensors().Keys))), judged)
 	}
-	b, err := learn(t.all)
+	b, err := t.learnWords(ctx, t.all)
 	if err != nil {
-		return "", trainingError(err)
+		return "", err
 	}
 	if b, err = train.ScaleBag(b, factor); err != nil {
 		return "", err

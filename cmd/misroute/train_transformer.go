@@ -17,14 +17,26 @@ import (
 
 // fitTransformer learns a small BERT from nothing, or fine-tunes a model folder.
 func (t *trainer) fitTransformer(ctx context.Context) (string, error) {
-	encoder, err := t.newEncoder()
-	if err != nil {
+	encoder, judged, err := t.trainEncoder(ctx)
+	if err != nil && !errors.Is(err, train.ErrNotANumber) {
 		return "", err
+	}
+	facts, writeErr := t.writeEncoder(encoder, judged)
+	if writeErr != nil {
+		return "", errors.Join(err, writeErr)
+	}
+	return facts, errors.Join(err, os.RemoveAll(t.stateDir()))
+}
+
+// trainEncoder trains the transformer. With train.ErrNotANumber it still has the last good parameters.
+func (t *trainer) trainEncoder(ctx context.Context) (encoder *train.Encoder, judged train.Judgement, err error) {
+	if encoder, err = t.newEncoder(); err != nil {
+		return nil, judged, err
 	}
 	var from *train.State
 	if t.o.resume {
 		if from, err = t.readState(); err != nil {
-			return "", usageError(err)
+			return nil, judged, usageError(err)
 		}
 		t.say("going on after epoch %d of %d", from.Epoch, t.o.fit.Epochs)
 	}
@@ -37,7 +49,6 @@ func (t *trainer) fitTransformer(ctx context.Context) (string, error) {
 		o.WordDrop = 0
 	}
 	o.Save = t.saveState
-	var judged train.Judgement
 	err = t.stage(func(update func(int64, int64, string)) error {
 		note := "first epoch"
 		o.Report = func(e train.Event) {
@@ -61,16 +72,12 @@ func (t *trainer) fitTransformer(ctx context.Context) (string, error) {
 		return err
 	})
 	if errors.Is(err, context.Canceled) {
-		return "", fmt.Errorf("%w; finished epochs are kept: go on with --resume", err)
+		return nil, judged, fmt.Errorf("%w; finished epochs are kept: go on with --resume", err)
 	}
 	if err != nil && !errors.Is(err, train.ErrNotANumber) {
-		return "", usageError(err)
+		return nil, judged, usageError(err)
 	}
-	facts, writeErr := t.writeEncoder(encoder, judged)
-	if writeErr != nil {
-		return "", errors.Join(err, writeErr)
-	}
-	return facts, errors.Join(err, os.RemoveAll(t.stateDir()))
+	return encoder, judged, err
 }
 
 func (t *trainer) writeEncoder(e *train.Encoder, judged train.Judgement) (string, error) {
