@@ -47,11 +47,20 @@ func (x *Explain) HTML(out io.Writer) error {
 	return p.write(out)
 }
 
-// spans are the lost ranges for a chart.
+// lostSpans are the lost ranges for a chart: a tail that was lost ends the picture, although a special
+// token that every reading has stands behind it.
 func (x *Explain) lostSpans() []chart.Span {
 	var list []chart.Span
+	first, last := x.textEnds()
 	for _, r := range x.lost {
-		list = append(list, chart.Span{From: int(r.From), To: int(r.To)})
+		s := chart.Span{From: int(r.From), To: int(r.To)}
+		if s.From == first {
+			s.From = 0
+		}
+		if s.To == last {
+			s.To = x.Tokens.Total
+		}
+		list = append(list, s)
 	}
 	return list
 }
@@ -163,8 +172,11 @@ func cleanLines(s string) string {
 	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 	kept := lines[:0]
 	blank := 0
-	for _, l := range lines {
-		if l = strings.TrimRight(table.Clean(l), " "); l == "" {
+	for i, l := range lines {
+		if l = table.Clean(l); i+1 < len(lines) {
+			l = strings.TrimRight(l, " ")
+		}
+		if strings.TrimSpace(l) == "" && i+1 < len(lines) {
 			blank++
 		} else {
 			blank = 0
@@ -248,7 +260,7 @@ func (x *Explain) windowSeries() []chart.Series {
 
 func (x *Explain) depthSection() section {
 	return section{ID: "depth", Nav: "Decision depth", Heading: x.depthHeading(), Parts: []part{{
-		Table: x.depthTable().Markup(), Notes: []string{"The first tokens of the message at rising caps; the last line is all of it."},
+		Table: x.depthTable().Markup(), Notes: []string{x.depthNote()},
 	}}}
 }
 

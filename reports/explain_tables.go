@@ -119,7 +119,7 @@ func (x *Explain) predictionCell(queue string) table.Cell {
 // depthTable has a row a cap.
 func (x *Explain) depthTable() *table.Table {
 	t := &table.Table{Caption: "Rising caps", Columns: []table.Column{
-		{Head: "cap"}, {Head: "tokens read", Align: table.Right}, {Head: "prediction"}, {Head: "score", Align: table.Right}, {Head: "margin of " + x.Target, Align: table.Right}, {Head: ""},
+		{Head: "cap"}, {Head: "tokens read", Align: table.Right}, {Head: "prediction"}, {Head: "score", Align: table.Right}, {Head: "margin", Align: table.Right}, {Head: ""},
 	}}
 	for _, c := range x.Depth.Caps {
 		name, note, class := "whole", "", ""
@@ -143,8 +143,12 @@ func (x *Explain) depthTable() *table.Table {
 
 // sentenceTable has a row a sentence, in the order of the text.
 func (x *Explain) sentenceTable(text bool) *table.Table {
+	offsets := table.Format(0)
+	if !x.cut() || x.e.Cap == 0 {
+		offsets = table.InCSV // nothing was cut: how far from the cap says nothing
+	}
 	t := &table.Table{Caption: "What taking a sentence out costs " + x.Target, Columns: []table.Column{
-		{Head: "tokens"}, {Head: "from cap", Align: table.Right}, {Head: "read"}, {Head: "part", In: table.InHTML | table.InMarkdown | table.InCSV},
+		{Head: "tokens"}, {Head: "from cap", Align: table.Right, In: offsets}, {Head: "read"}, {Head: "part", In: table.InHTML | table.InMarkdown | table.InCSV},
 		{Head: "drop", Align: table.Right}, {Head: "", In: table.InText},
 	}}
 	if text {
@@ -248,7 +252,7 @@ func (x *Explain) firstTable(m *HeatMap, text bool, most int) *table.Table {
 		top = math.Max(top, w.weight)
 	}
 	for i, w := range m.wordsOfFirst {
-		if i == most {
+		if i == most || w.weight < 5e-4 {
 			break
 		}
 		word := w.word

@@ -65,7 +65,7 @@ func (x *Explain) blocks(text bool) []block {
 	if len(x.Windows) > 1 {
 		list = append(list, block{heading: "Window by window, each read alone", tables: []*table.Table{x.windowTable()}})
 	}
-	list = append(list, block{heading: x.depthHeading(), tables: []*table.Table{x.depthTable()}})
+	list = append(list, block{heading: x.depthHeading(), tables: []*table.Table{x.depthTable()}, notes: []string{x.depthNote()}})
 	if len(x.Sentences) > 0 {
 		list = append(list, block{heading: x.sentenceHeading(), tables: []*table.Table{x.sentenceTable(text)}})
 	}

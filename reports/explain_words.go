@@ -84,14 +84,24 @@ func (x *Explain) place(d *SentenceDrop) string {
 			continue
 		}
 		switch first, last := x.textEnds(); {
+		case int(r.To) == last && x.e.Cap > 0 && x.e.Strategy == "head":
+			// From the cap, as everywhere; the cap counts a special token that stands behind the text.
+			return away(d.From-x.e.Cap, "past the cut")
 		case int(r.To) == last:
-			return plural(d.From-int(r.From), "token", "tokens") + " past the cut"
+			return away(d.From-int(r.From), "past the cut")
 		case int(r.From) == first:
-			return plural(int(r.To)-d.To, "token", "tokens") + " before the cut"
+			return away(int(r.To)-d.To, "before the cut")
 		}
 		return "in the part that was left out"
 	}
 	return "in what was read"
+}
+
+func away(n int, where string) string {
+	if n <= 0 {
+		return "right " + where
+	}
+	return plural(n, "token", "tokens") + " " + where
 }
 
 // textEnds are the first text token and the one after the last.
@@ -217,6 +227,9 @@ func (x *Explain) depthHeading() string {
 	case d.From == 0:
 		return "Only the whole message leads to " + x.Target
 	}
+	if d.Caps[0].Cap == d.From {
+		return fmt.Sprintf("%s tokens are enough to reach %s", count(d.From), x.Target)
+	}
 	return fmt.Sprintf("It takes %s to reach %s", plural(d.From, "token", "tokens"), x.Target)
 }
 
@@ -231,6 +244,15 @@ func (x *Explain) sentenceHeading() string {
 func (x *Explain) attentionHeading() string {
 	m := &x.Attention.Maps[0]
 	return fmt.Sprintf("What tokens looked at: %s falls outside each row's ten strongest", percent(m.Outside))
+}
+
+// depthNote explains the table of caps.
+func (x *Explain) depthNote() string {
+	part := "The message at rising caps (" + x.e.Strategy + ")"
+	if x.e.Strategy == "windows" {
+		part = "The first tokens of the message at rising caps"
+	}
+	return fmt.Sprintf("%s; the last line is all of it. Margin: the logit of %s minus the best other one.", part, x.Target)
 }
 
 // sayNoise explains the share outside the strongest.

@@ -205,15 +205,21 @@ func (o *explainOptions) readWindows(x *reader, e *reports.Examined) error {
 		}
 	}
 	room = max(room, 8, (last-first+mostWindows-1)/mostWindows)
+	most := last // of one window
 	if p := x.r.Facts().Positions; p > specials {
-		room = min(room, p-specials)
+		most = p - specials
+		room = min(room, most)
 	}
 	if last-first <= room {
 		return nil
 	}
 	var part router.Encoded
-	for from := first; from < last; from += room {
-		to := min(last, from+room)
+	for from, to := first, 0; from < last; from = to {
+		to = min(last, from+room)
+		// A rest of a few tokens says nothing by itself.
+		if rest := last - to; rest < room/2 && last-from <= most {
+			to = last
+		}
 		takePart(&part, x.enc, first, last, from, to)
 		at, err := x.read(&part, x.whole)
 		if err != nil {

@@ -39,14 +39,14 @@ func (h *Heat) Markup() template.HTML {
 }
 
 func (h *Heat) draw(g *Grid, width, left, most float64, class string) template.HTML {
-	const upper, right = 74, 50
+	const upper, right = 84, 50
 	n := float64(len(g.Labels))
 	step := math.Min(most+2, (width-left-right)/math.Max(1, n))
 	gap := math.Min(2, step/8)
 	c := newCanvas(width, upper+step*n+6, class, h.Title)
 	for i, label := range g.Labels {
 		x := left + (float64(i)+0.5)*step
-		fmt.Fprintf(&c.b, `<text transform="translate(%s,%d) rotate(-50)">%s</text>`, num(x+3), upper-6, html.EscapeString(label))
+		fmt.Fprintf(&c.b, `<text transform="translate(%s,%d) rotate(-65)">%s</text>`, num(x+3), upper-6, html.EscapeString(label))
 		y := upper + (float64(i)+0.5)*step + 4.5
 		c.text(left-7, y, "e", label)
 		if i < len(g.Most) {
