@@ -245,9 +245,8 @@ func (r *run) judge() (Judgement, error) {
 	if len(r.held) == 0 {
 		return Judgement{}, nil
 	}
-	last := r.p.Values
 	if r.o.Average > 0 {
-		last = slices.Clone(r.p.Values)
+		last := slices.Clone(r.p.Values)
 		copy(r.p.Values, r.state.Mean)
 		defer copy(r.p.Values, last)
 	}

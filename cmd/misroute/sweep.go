@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"misroute/pipeline/result"
+	"misroute/reports"
 	"misroute/tokenize/window"
 )
 
@@ -86,8 +89,26 @@ func runSweep(ctx context.Context, o evalOptions, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	if err := printWeekly(folder, o.report, stdout); err != nil {
+	if err := writeSweep(folder, o.report, stdout); err != nil {
 		return err
 	}
 	return verdict(folder, &o)
+}
+
+// writeSweep leaves the sweep's own report beside the weekly one, which holds the same numbers with
+// the misroutes in front, and prints it.
+func writeSweep(f *result.Folder, o reportOptions, stdout io.Writer) error {
+	s, err := reports.NewSweep(f, o.Options)
+	if err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{{"sweep.html", s.HTML}, {"sweep.md", s.Markdown}, {"sweep.json", s.JSON}} {
+		if err := replaceFile(filepath.Join(f.Dir, file.name), file.write); err != nil {
+			return err
+		}
+	}
+	return s.Terminal(stdout, o.terminal(stdout, f.Dir))
 }

@@ -23,6 +23,7 @@ type Local struct {
 	before    []int32 // specials around one message
 	after     []int32
 	folder    *checkpoint.Folder
+	ends      func(id, next int32, gap bool) bool // where sentences end, for the smart strategy
 }
 
 // Options of Open.
@@ -68,6 +69,7 @@ func Open(dir string, o Options) (*Local, error) {
 		Warnings: append(append([]string(nil), folder.Warnings...), t.Warnings()...),
 	}}
 	l.before, l.after = t.Specials()
+	l.ends = window.SentenceEnds(t)
 	return l, nil
 }
 
@@ -130,6 +132,7 @@ func (l *Local) planner(s Setting) (*window.Planner, error) {
 	}
 	return window.NewPlanner(l.before, l.after, window.Options{
 		MaxTokens: limit, Strategy: s.Strategy, HeadTokens: s.HeadTokens, Overlap: s.Overlap, Aggregate: s.Aggregate,
+		SentenceEnd: l.ends,
 	})
 }
 
