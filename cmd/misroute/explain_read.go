@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -231,9 +232,10 @@ func (o *explainOptions) readWindows(x *reader, e *reports.Examined) error {
 }
 
 // takePart makes dst the encoding of tokens [from, to) between the specials that stand before first
-// and from last on.
+// and from last on. Text that is not taken becomes spaces: a deployed router is sent text.
 func takePart(dst, src *router.Encoded, first, last, from, to int) {
-	*dst = router.Encoded{Text: src.Text}
+	*dst = router.Encoded{Text: bytes.Repeat([]byte{' '}, len(src.Text))}
+	copy(dst.Text[src.Start[from]:src.End[to-1]], src.Text[src.Start[from]:])
 	for _, r := range [][2]int{{0, first}, {from, to}, {last, src.Tokens()}} {
 		dst.IDs = append(dst.IDs, src.IDs[r[0]:r[1]]...)
 		dst.TypeIDs = append(dst.TypeIDs, src.TypeIDs[r[0]:r[1]]...)

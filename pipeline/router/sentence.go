@@ -167,9 +167,13 @@ func tokensOf(e *Encoded, b window.Range) window.Range {
 	return window.Range{Start: max(from, 0), End: to}
 }
 
-// leaveOut makes e the encoding of from without a run of tokens.
+// leaveOut makes e the encoding of from without a run of tokens. The text keeps its length, with
+// spaces where they stood: a deployed router is sent text, not tokens.
 func (e *Encoded) leaveOut(from *Encoded, r window.Range) {
-	e.Text = from.Text
+	e.Text = append(e.Text[:0], from.Text...)
+	for i := from.Start[r.Start]; i < from.End[r.End-1]; i++ {
+		e.Text[i] = ' '
+	}
 	e.IDs = append(append(e.IDs[:0], from.IDs[:r.Start]...), from.IDs[r.End:]...)
 	e.Start = append(append(e.Start[:0], from.Start[:r.Start]...), from.Start[r.End:]...)
 	e.End = append(append(e.End[:0], from.End[:r.Start]...), from.End[r.End:]...)

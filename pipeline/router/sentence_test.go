@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"math"
 	"slices"
 	"testing"
 
@@ -84,5 +85,28 @@ func TestDecide(t *testing.T) {
 	r.Encode(&e, []byte("Just one!"))
 	if _, found, _ := Decide(context.Background(), r, r, &e, 1); found {
 		t.Error("a message of one sentence has no decisive one")
+	}
+}
+
+// A deployed router is sent the text without the sentence. Without "refund" its margin for refunds
+// falls from ln 0.8 - ln 0.2 = ln 4 to ln 0.1 - ln 0.9 = -ln 9.
+func TestDecideOfADeployedRouter(t *testing.T) {
+	server := predictServer(t, nil)
+	h, err := OpenHTTP(context.Background(), server.URL+"/predict", HTTPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "The cake was good. I want a refund today. Bye then."
+	var e Encoded
+	h.Encode(&e, []byte(text))
+	d, found, err := Decide(context.Background(), h, h.NewSession(), &e, slices.Index(h.Queues(), "refunds"))
+	if err != nil || !found {
+		t.Fatalf("found %v, error %v", found, err)
+	}
+	if got := text[d.Bytes.Start:d.Bytes.End]; got != "I want a refund today." || math.Abs(float64(d.Drop)-math.Log(36)) > 1e-5 {
+		t.Errorf("decisive %q with a drop of %v, want the refund with ln 36", got, d.Drop)
+	}
+	if string(e.Text) != text {
+		t.Error("the message's own text was changed")
 	}
 }
