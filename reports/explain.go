@@ -196,8 +196,8 @@ type DecisionDepth struct {
 	// only when read whole. Undefined without Reached.
 	From    int  `json:"from"`
 	Reached bool `json:"reached"`
-	// Lost is the largest tested cap below From at which it was right already: right at 128, wrong at
-	// 512. 0: none.
+	// Again is the largest tested cap at which it was right before it was wrong again: right at 128,
+	// wrong at 256. 0: none.
 	Again int `json:"right_before,omitempty"`
 }
 

@@ -10,7 +10,7 @@ import (
 	"misroute/reports/table"
 )
 
-// numbers is what SignedBar and its like need of a column.
+// ends are the smallest and the largest value of a column, zero among them: the scale of its bars.
 func ends(values []Number) (low, high float64) {
 	for _, v := range values {
 		if v.Defined() {

@@ -218,7 +218,7 @@ func (x *Explain) cutLabel() string {
 	return "cut at " + count(x.e.Cap)
 }
 
-// sectionHeadings say what the data say.
+// depthHeading says what the data say, as every heading does.
 func (x *Explain) depthHeading() string {
 	d := &x.Depth
 	switch {

@@ -1,4 +1,5 @@
-// Package reports makes the reports of misroute out of run folders: weekly, sweep, compare, trend.
+// Package reports makes the reports of misroute out of run folders: weekly, sweep, compare, trend,
+// and explain, which is made of one message read again.
 //
 // A report is computed once, into a value whose fields are the numbers; afterwards it is drawn as
 // terminal text, HTML, Markdown and JSON. The drawings never compute, so the numbers are the same
