@@ -11,7 +11,7 @@ import (
 type contentType struct {
 	media    string // lower case; empty when missing or unreadable
 	charset  string
-	boundary string
+	boundary string // as declared, white space at its end included
 	flowed   bool
 	delsp    bool
 	named    bool
@@ -59,7 +59,6 @@ func parseContentType(v []byte, maxParams int) (ct contentType) {
 	if ct.boundary == "" {
 		ct.boundary = string(pieces)
 	}
-	ct.boundary = strings.TrimRight(ct.boundary, " \t") // RFC 2046: never ends with white space
 	return ct
 }
 

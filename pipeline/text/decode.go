@@ -197,8 +197,12 @@ func stripUU(b []byte) ([]byte, int) {
 }
 
 func isUUBegin(line []byte) bool {
-	f := bytes.Fields(line)
-	return len(f) >= 3 && string(f[0]) == "begin" && line[0] == 'b' && len(f[1]) >= 3 && len(f[1]) <= 4 && len(bytes.Trim(f[1], "01234567")) == 0
+	rest, ok := bytes.CutPrefix(line, []byte("begin "))
+	if !ok {
+		return false
+	}
+	mode, name, _ := bytes.Cut(bytes.TrimLeft(rest, " \t"), []byte(" "))
+	return len(mode) >= 3 && len(mode) <= 4 && len(bytes.Trim(mode, "01234567")) == 0 && !blankText(name)
 }
 
 // isUULine says whether the line's length fits the count in its first character; trailing blanks

@@ -223,6 +223,8 @@ func (e *Extractor) finish(t *Text, full []byte, hashBody bool) {
 			}
 		}
 		own = e.clean(e.own)
+		// Never nothing; and of more than ten words not one alone, unless the quote is certain:
+		// then the one word is the reply.
 		left := wordsUpTo(own, 2)
 		if dropped > 0 && (left == 0 || left < 2 && !e.zones.certain && wordsUpTo(whole, 11) > 10) {
 			e.warn(mail.CodeQuoteReverted)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"misroute/pipeline/mail"
 )
@@ -124,14 +125,57 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// Where a message of the hard set differs from what its own project expects, and why.
+// Where a message of the hard set differs from what its own project expects, and why. Both
+// projects' rules would lose all that the sender wrote.
 var hardDiffers = map[string]string{
-	"13-mail-parse-019.eml":                  "text of a part whose Content-Type is damaged counts as text",
-	"18-mail-parse-033.eml":                  "the bytes are windows-1252: letters instead of U+FFFD",
-	"29-mime4j-malformedHeader-noheader.eml": "a message without header is all body: its text is not dropped",
-	"30-mime4j-very-very-long-boundary.eml":  "white space at a boundary's end does not count (RFC 2046): the line that misses it still delimits",
-	"35-mime4j-hdr-fakeout.eml":              "a line of white space ends the header where no field follows: the text is not lost",
-	"34-mime4j-uu-junk.eml":                  "uuencoded files are removed",
+	"29-mime4j-malformedHeader-noheader.eml": "a message without header is all body, as it says itself; expected is an empty one",
+	"35-mime4j-hdr-fakeout.eml":              "a line of white space ends the header where no field follows; expected is that it does not, and no body",
+}
+
+// hardCase is what a project states about a message of its own.
+type hardCase struct {
+	File    string
+	Source  string   `json:"expect_source"`
+	Text    *string  `json:"text"`
+	HTML    string   `json:"html"`
+	Decoded []string `json:"decoded_parts"`
+	Subject *string
+}
+
+// want is the text that the case states; prefix says that only its beginning is known. A text part
+// that is empty beside HTML leaves the HTML to be read. Of uuencoded files in text nothing is read.
+func (c *hardCase) want() (text string, prefix, stated bool) {
+	e := NewExtractor(Options{Quotes: QuotesKeep})
+	if c.Text != nil && squeeze(*c.Text) == "" && c.HTML != "" {
+		return squeeze(string(e.zones.markers(e.html(nil, []byte(c.HTML))))), false, true
+	}
+	if c.Text != nil {
+		return squeeze(*c.Text), false, true
+	}
+	var parts []string
+	for _, p := range c.Decoded {
+		if utf8.RuneCountInString(p) == 4000 { // the record keeps no more of a part
+			p, prefix = p[:strings.LastIndexByte(p, '\n')+1], true
+		}
+		rest, _ := stripUU([]byte(p))
+		parts = append(parts, string(rest))
+	}
+	return squeeze(strings.Join(parts, " ")), prefix, c.Decoded != nil
+}
+
+// sameText compares with a stated text. Its U+FFFD stand for bytes that its own reader could not
+// decode; a letter in their place is no contradiction.
+func sameText(got, want string, prefix bool) bool {
+	g, w := []rune(got), []rune(want)
+	if len(g) < len(w) || len(g) > len(w) && !prefix {
+		return false
+	}
+	for i, r := range w {
+		if g[i] != r && (r != utf8.RuneError || g[i] < 0x80) {
+			return false
+		}
+	}
+	return true
 }
 
 // Every expectation that a project states about its own hard message.
@@ -141,21 +185,16 @@ func TestHardMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	stated := 0
+	holds := 0
 	sc := bufio.NewScanner(f)
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
-		var c struct {
-			File    string
-			Source  string   `json:"expect_source"`
-			Text    *string  `json:"text"`
-			Decoded []string `json:"decoded_parts"`
-			Subject *string
-		}
+		var c hardCase
 		if err := json.Unmarshal(sc.Bytes(), &c); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasSuffix(c.File, ".eml") {
+		want, prefix, stated := c.want()
+		if !strings.HasSuffix(c.File, ".eml") || !stated {
 			continue
 		}
 		raw, err := os.ReadFile(shared(t, "zoo/hardmail/"+c.File))
@@ -167,22 +206,53 @@ func TestHardMail(t *testing.T) {
 			quotes = QuotesStrip
 		}
 		got, rej := extract(raw, Options{Quotes: quotes})
-		want := squeeze(strings.Join(c.Decoded, " "))
-		if c.Text != nil {
-			want = squeeze(*c.Text)
-		}
-		if c.Text == nil && c.Decoded == nil || hardDiffers[c.File] != "" {
-			continue
-		}
-		stated++
-		if squeeze(got.Body) != want || rej != nil && want != "" {
-			t.Errorf("%s: %q, want %q, %v", c.File, got.Body, want, rej)
+		same := sameText(squeeze(got.Body), want, prefix) && (rej == nil || want == "")
+		switch why := hardDiffers[c.File]; {
+		case same && why != "":
+			t.Errorf("%s holds by now", c.File)
+		case same:
+			holds++
+		case why != "":
+			t.Logf("%s differs: %s", c.File, why)
+		default:
+			t.Errorf("%s: %q, want %q, %v", c.File, squeeze(got.Body), want, rej)
 		}
 		if c.Subject != nil && !strings.Contains(c.Source, "NOT") && got.Subject != *c.Subject {
 			t.Errorf("%s: subject %q, want %q", c.File, got.Subject, *c.Subject)
 		}
 	}
-	if stated < 9 {
-		t.Errorf("only %d stated expectations were checked", stated)
+	if t.Logf("%d stated expectations hold, %d do not", holds, len(hardDiffers)); holds < 15 {
+		t.Errorf("only %d stated expectations hold", holds)
+	}
+}
+
+// White space at a boundary's end is padding, but for a sender whose final delimiter has it too.
+func TestBoundarySpace(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"padding", "--b\n\none\n--b \n\ntwo\n--b--\n", "one\n\ntwo"},
+		{"counted", "--b  \n\none\n--b \ntwo\n--b  --\n", "one\n--b \ntwo"},
+		{"never closed", "--b  \n\none\n--b \n\ntwo\n", "one\n\ntwo"},
+	} {
+		got, rej := extract([]byte("Subject: s\nContent-Type: multipart/mixed; boundary=\"b  \"\n\n"+c.in), Options{Quotes: QuotesKeep})
+		if rej != nil || got.Body != c.want {
+			t.Errorf("%s: %q, want %q (%v)", c.name, got.Body, c.want, rej)
+		}
+	}
+}
+
+// Several HTML parts of an alternative are pieces of one text, as several plain ones are.
+func TestAlternativeInPieces(t *testing.T) {
+	head := "Subject: s\nContent-Type: multipart/alternative; boundary=b\n\n"
+	html := "--b\nContent-Type: text/html\n\n<p>The cake was late.</p>\n--b\nContent-Type: text/html\n\n<p>The pie was cold.</p>\n"
+	for _, c := range []struct{ name, in, want string }{
+		{"HTML alone", html, "The cake was late.\n\nThe pie was cold."},
+		{"with an empty text", "--b\n\n\n" + html, "The cake was late.\n\nThe pie was cold."},
+		{"with debris", html + "--b\n header=\"left\"\n\n", "The cake was late.\n\nThe pie was cold."},
+		{"debris alone", "--b\nThe cake was late.\n", "The cake was late."},
+		{"with a full text", "--b\n\nLate cake, cold pie.\n" + html, "Late cake, cold pie."},
+	} {
+		if got, rej := extract([]byte(head+c.in+"--b--\n"), Options{}); rej != nil || got.Body != c.want {
+			t.Errorf("%s: %q, want %q (%v)", c.name, got.Body, c.want, rej)
+		}
 	}
 }

@@ -83,6 +83,9 @@ func rawText(tag atom.Atom) atom.Atom {
 	return 0
 }
 
+// maxAttributes bounds what is looked at of a tag: no mail program says more of an element.
+const maxAttributes = 100
+
 func (w *htmlWriter) start(z *html.Tokenizer, tag atom.Atom, attrs, selfClosing bool) {
 	if w.hidden.depth > 0 {
 		if tag == w.hidden.name && !selfClosing {
@@ -95,7 +98,7 @@ func (w *htmlWriter) start(z *html.Tokenizer, tag atom.Atom, attrs, selfClosing 
 		w.quote.depth++
 	}
 	hidden, quote, rest := false, false, false
-	for attrs {
+	for n := 0; attrs && n < maxAttributes; n++ {
 		var key, val []byte
 		key, val, attrs = z.TagAttr()
 		hidden = hidden || hides(key, val)

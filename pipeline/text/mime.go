@@ -21,7 +21,7 @@ type part struct {
 	attached  bool // disposition "attachment"
 	named     bool // has a file name
 	nesting   int  // attached messages around it
-	odd       bool // the media type was missing or unreadable
+	headless  bool // text at once where a header should stand
 	first     bool // first child of its parent
 	body      []byte
 
@@ -32,6 +32,7 @@ type part struct {
 // contentHeader is what the header of a part says about its body.
 type contentHeader struct {
 	typ, disposition, encoding []byte
+	headless                   bool           // no field, and no empty line that stands for none
 	second                     *contentHeader // of a part whose delimiter was lost
 }
 
@@ -94,6 +95,7 @@ func (e *Extractor) scan(h *mail.HeaderScanner) (c contentHeader, fields int) {
 	if int64(h.BodyAt) > e.limits.HeaderBytes {
 		e.limit(mail.CodeHeaderBytes, "a header larger than the limit", "header_bytes", e.limits.HeaderBytes, int64(h.BodyAt))
 	}
+	c.headless = fields == 0 && h.BodyAt == 0 && len(h.Body) > 0
 	if h.Skipped {
 		e.warn(mail.CodeHeaderNoColon)
 	}
@@ -118,7 +120,7 @@ func (e *Extractor) add(c contentHeader, w *walker, end int, parent, nesting int
 		e.limit(mail.CodeParams, "more Content-Type parameters than the limit", "parameters", int64(e.limits.Parameters), int64(ct.params))
 		return
 	}
-	p.media, p.charset, p.odd = ct.media, ct.charset, ct.odd
+	p.media, p.charset, p.headless = ct.media, ct.charset, c.headless
 	p.flowed, p.delsp, p.named = ct.flowed, ct.delsp, ct.named
 	if ct.odd && len(c.typ) > 0 {
 		e.warn(mail.CodeBadContentType)
@@ -157,6 +159,7 @@ func (e *Extractor) multipart(p part, boundary string, second *contentHeader, w 
 		return
 	}
 	outer := w
+	boundary = delimiting(boundary, w.body[w.pos:max(w.pos, end)])
 	if !w.within(boundary, end) && (p.encoding == "base64" || strings.HasPrefix(p.encoding, "quoted")) {
 		// No composite may be encoded as a whole (RFC 2045, section 6.4); some software does it.
 		p.body = e.transfer(nil, p.body, p.encoding)
@@ -167,7 +170,7 @@ func (e *Extractor) multipart(p part, boundary string, second *contentHeader, w 
 	if !w.within(boundary, end) {
 		e.warn(mail.CodeNoBoundary)
 		if boundary = sniffBoundary(p.body); boundary == "" {
-			p.multipart, p.media, p.odd = "", "text/plain", true
+			p.multipart, p.media = "", "text/plain"
 			outer.pos = max(outer.pos, end)
 			e.leaf(p)
 			return
@@ -317,6 +320,17 @@ func (w *walker) match(start, level int, boundary string) (delimiter, bool) {
 	return delimiter{start, len(w.body) - len(rest) + n, level, last}, true
 }
 
+// delimiting is what of a declared boundary stands in delimiter lines. A boundary never ends with
+// white space (RFC 2046, section 5.1.1), and what a line has of it is padding; but where the final
+// delimiter has the white space before its "--", the sender counts it.
+func delimiting(declared string, body []byte) string {
+	trimmed := strings.TrimRight(declared, " \t")
+	if len(trimmed) < len(declared) && trimmed != "" && bytes.Contains(body, []byte("--"+declared+"--")) {
+		return declared
+	}
+	return trimmed
+}
+
 // within says whether a delimiter of boundary stands before end.
 func (w *walker) within(boundary string, end int) bool {
 	if boundary == "" {
@@ -324,7 +338,7 @@ func (w *walker) within(boundary string, end int) bool {
 	}
 	// The end was found without this boundary: the delimiter itself may stand there, where it is
 	// the longer form of an outer one.
-	probe := walker{body: w.body, pos: w.pos, boundaries: []string{boundary}}
+	probe := walker{body: w.body[:lineEnd(w.body, min(len(w.body), end+2))], pos: w.pos, boundaries: []string{boundary}}
 	d := probe.next()
 	return d.level == 0 && d.start <= end+2
 }
@@ -405,29 +419,35 @@ func (e *Extractor) isBody(i int) bool {
 // choose picks the children of an alternative to read: the plain ones, unless they are empty, a stub
 // that points to the HTML, or hold under a fifth of the HTML's text.
 func (e *Extractor) choose(i int) []int {
-	var plain, rich []int
+	var plain, rich, debris []int
 	best := 0
 	for c := range e.under(i) {
 		switch k := e.kind(c); {
 		case k == kindHTML:
-			rich = []int{c} // the last is the richest
+			rich = append(rich, c)
+		case k == kindDebris:
+			debris = append(debris, c)
 		case k > best:
 			plain, best = []int{c}, k
 		case k == best && k > 0:
 			plain = append(plain, c)
 		}
 	}
+	if len(plain) == 0 && (len(rich) == 0 || blankText(e.textsOf(rich))) {
+		return debris
+	}
 	if len(plain) == 0 || len(rich) == 0 {
 		return append(plain, rich...)
 	}
-	var text []byte
-	for _, c := range plain {
-		text = append(text, bytes.TrimSpace(e.textOf(c))...)
+	text := e.textsOf(plain)
+	markup := 0
+	for _, c := range rich {
+		markup += e.rawSize(c)
 	}
-	if len(text) > 0 && !isStub(text) && len(text)*5 >= e.rawSize(rich[0]) {
+	if len(text) > 0 && !isStub(text) && len(text)*5 >= markup {
 		return plain // already a fifth of the markup: no need to look at it
 	}
-	if html := bytes.TrimSpace(e.textOf(rich[0])); len(html) > len(text) && (len(text) == 0 || isStub(text) || len(text)*5 < len(html)) {
+	if html := e.textsOf(rich); len(html) > len(text) && (len(text) == 0 || isStub(text) || len(text)*5 < len(html)) {
 		return rich
 	}
 	return plain
@@ -437,6 +457,7 @@ func (e *Extractor) choose(i int) []int {
 const (
 	kindNone = iota
 	kindHTML
+	kindDebris // no header, as the pieces of a damaged message: read if there is nothing else
 	kindMarked // text/enriched and the like
 	kindPlain
 )
@@ -449,10 +470,12 @@ func (e *Extractor) kind(c int) int {
 		if p.multipart != "" || !e.isBody(k) && (k != c || p.attached || !isText(p.media)) {
 			continue
 		}
-		switch p.media {
-		case "text/html":
+		switch {
+		case p.media == "text/html":
 			return kindHTML
-		case "text/plain":
+		case p.headless:
+			found = max(found, kindDebris)
+		case p.media == "text/plain":
 			found = kindPlain
 		default:
 			found = max(found, kindMarked)
@@ -470,11 +493,16 @@ func isText(media string) bool {
 	return false
 }
 
-func (e *Extractor) textOf(c int) []byte {
-	if e.parts[c].multipart == "" {
-		return e.decode(c)
+// textsOf joins the texts of parts, without white space at their ends: to be measured, not read.
+func (e *Extractor) textsOf(parts []int) (text []byte) {
+	for _, c := range parts {
+		if e.parts[c].multipart == "" {
+			text = append(text, bytes.TrimSpace(e.decode(c))...)
+		} else {
+			text = append(text, bytes.TrimSpace(e.read(c, nil))...)
+		}
 	}
-	return e.read(c, nil)
+	return text
 }
 
 func (e *Extractor) rawSize(c int) (n int) {

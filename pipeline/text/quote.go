@@ -54,7 +54,7 @@ func (z *zoner) split(text []byte) []Span {
 }
 
 func (z *zoner) index() {
-	z.lines = z.lines[:0]
+	z.lines = slices.Grow(z.lines[:0], bytes.Count(z.text, []byte{'\n'})+1)
 	for at := 0; at < len(z.text); {
 		end := bytes.IndexByte(z.text[at:], '\n')
 		if end < 0 {
@@ -331,7 +331,7 @@ func startsWithDate(t []byte) bool {
 var originals = []string{"original message", "original-nachricht", "ursprüngliche nachricht", "originalnachricht", "urspr. nachricht", "message d'origine", "message d’origine", "message original", "mensaje original", "messaggio originale", "mensagem original", "oorspronkelijk bericht", "reply message", "original appointment"}
 
 func isOriginal(t []byte) bool {
-	if len(t) > 200 || !bytes.HasPrefix(t, []byte("--")) || t[len(t)-1] != '-' {
+	if len(t) < len("--x wrote-") || len(t) > 200 || !bytes.HasPrefix(t, []byte("--")) || t[len(t)-1] != '-' {
 		return false
 	}
 	low := strings.Trim(strings.ToLower(string(t)), "- ")

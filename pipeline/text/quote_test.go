@@ -92,6 +92,32 @@ func TestNeverEmpty(t *testing.T) {
 	}
 }
 
+// Under two words left of more than ten: the whole is kept, unless the quote's signs leave no doubt.
+// "Thanks" above a quote is a reply; "Thanks" above a long signature may be a rule gone wrong.
+func TestReverted(t *testing.T) {
+	eleven := "one two three four five six seven eight nine ten eleven\n"
+	at := "On Mon, Mar 2, 2026 at 10:00 AM Crumb <help@example.com> wrote:\n"
+	for _, c := range []struct {
+		name, in, want string // want is empty where the whole is kept
+	}{
+		{"a word and a signature", "Thanks\n-- \n" + eleven, ""},
+		{"a word and text without quote signs", "Thanks\n\n" + at + "\n" + eleven, ""},
+		{"two words and a signature", "Thanks Jane\n-- \n" + eleven, "Thanks Jane"},
+		{"a word of ten in all", "Thanks\n-- \n" + strings.TrimSuffix(eleven, " ten eleven\n"), "Thanks"},
+		{"a word and a quote", "Thanks\n\n" + at + "> " + eleven, "Thanks"},
+		{"a word and a header block", "Thanks\n\nFrom: Crumb\nSent: Monday\nTo: Jane\nSubject: Cake\n\n" + eleven, "Thanks"},
+	} {
+		got, rej := extract([]byte("Subject: s\n\n"+c.in), Options{})
+		reverted := c.want == ""
+		if reverted {
+			c.want = strings.TrimRight(c.in, "\n")
+		}
+		if rej != nil || got.Body != c.want || slices.Contains(got.Warnings, mail.CodeQuoteReverted) != reverted || (got.QuoteCharsDropped == 0) != reverted {
+			t.Errorf("%s: %q, want %q, warnings %v", c.name, got.Body, c.want, got.Warnings)
+		}
+	}
+}
+
 // Quotes in HTML, by the marks of the programs that made them.
 func TestHTMLQuotes(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{

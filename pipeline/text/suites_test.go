@@ -12,6 +12,8 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"misroute/pipeline/mail"
 )
 
 // suiteFiles reads the messages of the parser suites: name to bytes.
@@ -54,6 +56,7 @@ type stalwartPart struct {
 
 type stalwartMessage struct {
 	TextBody []int `json:"text_body"`
+	HTMLBody []int `json:"html_body"`
 	Parts    []stalwartPart
 }
 
@@ -82,7 +85,8 @@ func (p *stalwartPart) text(kinds ...string) string {
 	return ""
 }
 
-// stalwartTexts are the texts that stalwart's output allows: its text bodies; with them the text
+// stalwartTexts are the texts that stalwart's output allows: its text bodies, or its HTML bodies where
+// they are empty; with them the text
 // parts that it calls attachments only because they are not closed or stand in a multipart without
 // parts; and, of a message of messages, theirs.
 func stalwartTexts(m *stalwartMessage) []string {
@@ -100,6 +104,12 @@ func stalwartTexts(m *stalwartMessage) []string {
 			nested = append(nested, stalwartTexts(&inner)[1])
 		}
 	}
+	if squeeze(strings.Join(bodies, "")) == "" {
+		bodies = nil
+		for _, i := range m.HTMLBody {
+			bodies = append(bodies, m.Parts[i].text("Html", "Text"))
+		}
+	}
 	out := []string{strings.Join(bodies, " "), strings.Join(all, " "), strings.Join(append(all, nested...), " ")}
 	for i := range out {
 		out[i] = squeeze(strings.ReplaceAll(out[i], "\x00", "")) // NULs are dropped, with a warning
@@ -109,8 +119,6 @@ func stalwartTexts(m *stalwartMessage) []string {
 
 // Where the text differs from stalwart's and why.
 var stalwartDiffers = map[string]string{
-	"legacy/033":    "the bytes are windows-1252, whatever the label says: letters instead of U+FFFD",
-	"legacy/052":    "the bytes are windows-1252, whatever the label says: letters instead of U+FFFD",
 	"legacy/049":    "uuencoded files are removed from the text",
 	"malformed/001": "a line that is nobody's delimiter is text",
 	"malformed/009": "the outer boundary ends an unclosed inner multipart",
@@ -120,8 +128,6 @@ var stalwartDiffers = map[string]string{
 	"malformed/020": "a delimiter lost among header lines is put back: the alternative has two parts",
 	"malformed/021": "a delimiter lost among header lines is put back: the alternative has two parts",
 	"rfc/000":       "text/enriched is text; audio and images that are not decoded are not",
-	"malformed/019": "text of a part whose Content-Type is damaged counts as text",
-	"malformed/022": "a broken attached message is not the customer's text",
 }
 
 func TestStalwartSuite(t *testing.T) {
@@ -147,8 +153,10 @@ func TestStalwartSuite(t *testing.T) {
 		got, _ := extract(files[n], Options{Quotes: QuotesKeep})
 		short := path.Base(path.Dir(n)) + "/" + strings.TrimSuffix(path.Base(n), ".eml")
 		switch wants := stalwartTexts(&want); {
-		case slices.Contains(wants, squeeze(got.Body)):
-			agree++
+		case slices.ContainsFunc(wants, func(w string) bool { return sameText(squeeze(got.Body), w, false) }):
+			if agree++; stalwartDiffers[short] != "" {
+				t.Errorf("%s agrees by now", short)
+			}
 		case stalwartDiffers[short] != "":
 			t.Logf("%s differs: %s", short, stalwartDiffers[short])
 		default:
@@ -171,8 +179,7 @@ func isMessage(name string) bool {
 	return false
 }
 
-// No message of the suites may panic, none is rejected without an explanation, and text is lost in
-// at most one.
+// No message of the suites may panic, and none is rejected but for having neither subject nor text.
 func TestAllSuites(t *testing.T) {
 	var names []string
 	files := suiteFiles(t)
@@ -187,7 +194,9 @@ func TestAllSuites(t *testing.T) {
 		got, rej := extract(files[n], Options{})
 		if rej != nil {
 			rejected++
-			t.Logf("%s: rejected %s: %s", n, rej.Code, rej.Detail)
+			if rej.Code != mail.CodeNoText {
+				t.Errorf("%s: rejected %s: %s", n, rej.Code, rej.Detail)
+			}
 			continue
 		}
 		if _, body, ok := bytes.Cut(bytes.ReplaceAll(files[n], []byte("\r"), nil), []byte("\n\n")); got.Body == "" && ok && len(bytes.TrimSpace(body)) > 0 {
@@ -195,5 +204,5 @@ func TestAllSuites(t *testing.T) {
 			t.Logf("%s: no text, warnings %v", n, got.Warnings)
 		}
 	}
-	t.Logf("%d messages, %d rejected, %d without text", len(names), rejected, empty)
+	t.Logf("%d messages; %d have neither subject nor text, %d a subject only", len(names), rejected, empty)
 }
