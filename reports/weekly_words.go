@@ -298,7 +298,7 @@ func (w *Weekly) sayQueues() string {
 		return "Queues"
 	}
 	q := w.Queues[worst]
-	return fmt.Sprintf("%s loses the most: %s of its %s", upperFirst(name(q.Name)), count(q.Wrong), plural(q.N, "message", "messages"))
+	return fmt.Sprintf("The queue that loses most is %s: %s of its %s", name(q.Name), count(q.Wrong), plural(q.N, "message", "messages"))
 }
 
 func upperFirst(s string) string {
