@@ -73,6 +73,17 @@ var hostile = []struct {
 	{name: "boundary of one dash, a line of its prefix each", raw: func() []byte {
 		return []byte("Content-Type: multipart/mixed; boundary=" + strings.Repeat("x", 60) + "\n\n--" + strings.Repeat("x", 60) + "\n\nhello\n" + strings.Repeat("--"+strings.Repeat("x", 59)+"\n", 40_000))
 	}},
+	{name: "multiparts whose boundaries are nowhere, before a long text", warning: mail.CodeNoBoundary, raw: func() []byte {
+		return []byte("Content-Type: multipart/mixed; boundary=x\n\n" + strings.Repeat("--x\nContent-Type: multipart/mixed; boundary=\"-- \"\n\na\n", 900) + "--x\n\nhello\n" + strings.Repeat("--a line\n", 2_000_000))
+	}},
+	{name: "multiparts that are never closed, before a long text", warning: mail.CodeNoFinalBoundary, raw: func() []byte {
+		var b bytes.Buffer
+		b.WriteString("Content-Type: multipart/mixed; boundary=x\n\n")
+		for i := range 400 {
+			fmt.Fprintf(&b, "--x\nContent-Type: multipart/mixed; boundary=a%d\n\n--a%d\n\na\n", i, i)
+		}
+		return append(b.Bytes(), "--x\n\nhello\n"+strings.Repeat("--a line\n", 2_000_000)...)
+	}},
 	{name: "encoded words", raw: func() []byte {
 		return []byte("Subject: " + strings.Repeat("=?utf-8?q?a?= ", 4000) + "\n\nhello\n")
 	}},

@@ -181,7 +181,10 @@ func (e *Extractor) multipart(p part, boundary string, second *contentHeader, w 
 	level := len(w.boundaries)
 	w.boundaries = append(w.boundaries, boundary)
 	if !e.children(w, self, level, second) {
-		w.unclosed = append(w.unclosed, boundary)
+		if w.unclosed == nil {
+			w.unclosed = make(map[string]string)
+		}
+		w.unclosed[strings.TrimRight(boundary, " \t")] = boundary
 	}
 	w.boundaries = w.boundaries[:level]
 }
@@ -249,8 +252,9 @@ type walker struct {
 	pos        int
 	boundaries []string
 	// unclosed are boundaries of multiparts that an outer delimiter cut off. Where they come back
-	// they still delimit: they are never text. They count as the innermost open multipart's.
-	unclosed []string
+	// they still delimit: they are never text. They count as the innermost open multipart's. The keys
+	// have no white space at their ends.
+	unclosed map[string]string
 }
 
 // delimiter is a delimiter line. level is the index of its boundary; -1 at the end of the body.
@@ -277,11 +281,8 @@ func (w *walker) next() delimiter {
 					return d
 				}
 			}
-			for _, b := range w.unclosed {
-				if d, ok := w.match(start, max(0, len(w.boundaries)-1), b); ok && len(w.boundaries) > 0 {
-					d.last = false
-					return d
-				}
+			if d, ok := w.matchUnclosed(start); ok {
+				return d
 			}
 		}
 		// Nothing more can start in this line, but for a bare CR.
@@ -295,6 +296,29 @@ func (w *walker) next() delimiter {
 		at = start + next
 	}
 	return delimiter{start: len(w.body), end: len(w.body), level: -1}
+}
+
+// matchUnclosed says whether the delimiter of a cut-off multipart starts at start. It looks the whole
+// line up: a damaged message may have hundreds of them.
+func (w *walker) matchUnclosed(start int) (delimiter, bool) {
+	if len(w.unclosed) == 0 || len(w.boundaries) == 0 {
+		return delimiter{}, false
+	}
+	line := w.body[start+2:]
+	if end := bytes.IndexAny(line, "\r\n"); end >= 0 {
+		line = line[:end]
+	}
+	line = bytes.TrimRight(line, " \t")
+	boundary, ok := w.unclosed[string(line)]
+	if !ok {
+		boundary, ok = w.unclosed[string(bytes.TrimRight(bytes.TrimSuffix(line, []byte("--")), " \t"))]
+	}
+	if !ok {
+		return delimiter{}, false
+	}
+	d, ok := w.match(start, len(w.boundaries)-1, boundary)
+	d.last = false
+	return d, ok
 }
 
 func (w *walker) match(start, level int, boundary string) (delimiter, bool) {
