@@ -249,6 +249,7 @@ func TestAlternativeInPieces(t *testing.T) {
 		{"with an empty text", "--b\n\n\n" + html, "The cake was late.\n\nThe pie was cold."},
 		{"with debris", html + "--b\n header=\"left\"\n\n", "The cake was late.\n\nThe pie was cold."},
 		{"debris alone", "--b\nThe cake was late.\n", "The cake was late."},
+		{"HTML that has a file name", "--b\n\nPlease view as HTML\n--b\nContent-Type: text/html; name=a.html\n\n<p>The cake was late and cold.</p>\n", "The cake was late and cold."},
 		{"with a full text", "--b\n\nLate cake, cold pie.\n" + html, "Late cake, cold pie."},
 	} {
 		if got, rej := extract([]byte(head+c.in+"--b--\n"), Options{}); rej != nil || got.Body != c.want {

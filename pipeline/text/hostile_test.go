@@ -84,6 +84,13 @@ var hostile = []struct {
 		}
 		return append(b.Bytes(), "--x\n\nhello\n"+strings.Repeat("--a line\n", 2_000_000)...)
 	}},
+	{name: "alternatives in alternatives", raw: func() []byte {
+		var b bytes.Buffer
+		for i := range 20 {
+			fmt.Fprintf(&b, "Content-Type: multipart/alternative; boundary=b%d\n\n--b%d\n\nview as html\n--b%d\n", i, i, i)
+		}
+		return append(b.Bytes(), "Content-Type: text/html\n\n"+strings.Repeat("<p>The cake was late.</p>\n", 1000)...)
+	}},
 	{name: "encoded words", raw: func() []byte {
 		return []byte("Subject: " + strings.Repeat("=?utf-8?q?a?= ", 4000) + "\n\nhello\n")
 	}},

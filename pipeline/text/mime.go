@@ -27,6 +27,8 @@ type part struct {
 
 	decoded bool
 	text    []byte // once decoded
+	asked   bool
+	inside  []int // of a multipart, once asked: the children to read
 }
 
 // contentHeader is what the header of a part says about its body.
@@ -71,7 +73,9 @@ func (e *Extractor) message(raw []byte) (salvaged bool) {
 	if e.reject != nil {
 		return false
 	}
-	e.body = e.read(0, e.body)
+	if e.parts[0].multipart != "" || e.isBody(0) {
+		e.body = e.read(0, e.body)
+	}
 	if e.reject != nil || !blankText(e.body) {
 		return false
 	}
@@ -396,21 +400,32 @@ func trimLineEnd(b []byte) []byte {
 // read appends the text of part i and of everything inside it.
 func (e *Extractor) read(i int, dst []byte) []byte {
 	if e.parts[i].multipart == "" {
-		if !e.isBody(i) {
-			return dst
-		}
 		return appendBlock(dst, e.decode(i))
 	}
-	if e.parts[i].multipart == "alternative" {
-		for _, c := range e.choose(i) {
-			dst = e.read(c, dst)
-		}
-		return dst
-	}
-	for c := range e.under(i) {
+	for _, c := range e.inside(i) {
 		dst = e.read(c, dst)
 	}
 	return dst
+}
+
+// inside are the children of multipart i that are read. The answer is kept: alternatives inside
+// alternatives would else ask for it anew at every level, and at every level twice.
+func (e *Extractor) inside(i int) []int {
+	if e.parts[i].asked {
+		return e.parts[i].inside
+	}
+	var list []int
+	if e.parts[i].multipart == "alternative" {
+		list = e.choose(i)
+	} else {
+		for c := range e.under(i) {
+			if e.parts[c].multipart != "" || e.isBody(c) {
+				list = append(list, c)
+			}
+		}
+	}
+	e.parts[i].asked, e.parts[i].inside = true, list
+	return list
 }
 
 // under yields the indices of the direct children of part i.
@@ -457,21 +472,23 @@ func (e *Extractor) choose(i int) []int {
 			plain = append(plain, c)
 		}
 	}
-	if len(plain) == 0 && (len(rich) == 0 || blankText(e.textsOf(rich))) {
+	if len(plain) == 0 && e.size(rich) == 0 {
 		return debris
 	}
 	if len(plain) == 0 || len(rich) == 0 {
 		return append(plain, rich...)
 	}
-	text := e.textsOf(plain)
+	var start [stubBytes + 1]byte
+	text, head := e.measure(plain, 0, start[:0])
+	stub := isStub(head)
 	markup := 0
 	for _, c := range rich {
 		markup += e.rawSize(c)
 	}
-	if len(text) > 0 && !isStub(text) && len(text)*5 >= markup {
+	if text > 0 && !stub && text*5 >= markup {
 		return plain // already a fifth of the markup: no need to look at it
 	}
-	if html := e.textsOf(rich); len(html) > len(text) && (len(text) == 0 || isStub(text) || len(text)*5 < len(html)) {
+	if html := e.size(rich); html > text && (text == 0 || stub || text*5 < html) {
 		return rich
 	}
 	return plain
@@ -517,16 +534,25 @@ func isText(media string) bool {
 	return false
 }
 
-// textsOf joins the texts of parts, without white space at their ends: to be measured, not read.
-func (e *Extractor) textsOf(parts []int) (text []byte) {
+// size is how many bytes of text parts hold, without white space at the ends of each.
+func (e *Extractor) size(parts []int) int {
+	n, _ := e.measure(parts, 0, nil)
+	return n
+}
+
+// measure adds to n the bytes of text that parts hold, and to head, up to its capacity, their
+// beginning.
+func (e *Extractor) measure(parts []int, n int, head []byte) (int, []byte) {
 	for _, c := range parts {
-		if e.parts[c].multipart == "" {
-			text = append(text, bytes.TrimSpace(e.decode(c))...)
-		} else {
-			text = append(text, bytes.TrimSpace(e.read(c, nil))...)
+		if e.parts[c].multipart != "" {
+			n, head = e.measure(e.inside(c), n, head)
+			continue
 		}
+		text := bytes.TrimSpace(e.decode(c))
+		n += len(text)
+		head = append(head, text[:min(len(text), cap(head)-len(head))]...)
 	}
-	return text
+	return n, head
 }
 
 func (e *Extractor) rawSize(c int) (n int) {
@@ -538,9 +564,12 @@ func (e *Extractor) rawSize(c int) (n int) {
 	return n
 }
 
+// stubBytes is the most that a text holds which only points to the HTML part.
+const stubBytes = 400
+
 // isStub says whether a plain part only points to the HTML part.
 func isStub(t []byte) bool {
-	if len(t) > 400 {
+	if len(t) > stubBytes {
 		return false
 	}
 	low := bytes.ToLower(t)
