@@ -351,6 +351,7 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 		}
 	}
 	run.Inputs, run.Sources, run.Ledger = summary.Inputs, summary.Sources, summary.Ledger
+	summary.Measured.Host = processor()
 	return publish(partial, o.out, o.report, run, summary.Measured)
 }
 

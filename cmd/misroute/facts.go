@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 
 	"misroute/pipeline/result"
 	"misroute/pipeline/router"
@@ -115,4 +117,19 @@ func runID(run result.Run) (string, error) {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:8]), nil
+}
+
+// processor names the machine for the measured part of a run.
+func processor() string {
+	kind := runtime.GOOS + "/" + runtime.GOARCH
+	b, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return kind
+	}
+	for line := range strings.Lines(string(b)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return kind + ", " + strings.TrimSpace(value)
+		}
+	}
+	return kind
 }

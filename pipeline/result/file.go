@@ -23,10 +23,15 @@ const (
 
 // A table writes one Parquet file of T. The bytes depend on the rows and on the metadata alone.
 type table[T any] struct {
-	f    *os.File
-	w    *parquet.GenericWriter[T]
-	rows int64
+	f *os.File
+	w *parquet.GenericWriter[T]
+	// pending rows wait until they are a whole batch: pages end between two writes, so how the caller
+	// cuts its rows would show in the bytes.
+	pending []T
 }
+
+// writeBatch is the rows of one write to the Parquet writer.
+const writeBatch = 1024
 
 func createTable[T any](path string) (*table[T], error) {
 	f, err := os.Create(path)
@@ -41,14 +46,29 @@ func createTable[T any](path string) (*table[T], error) {
 }
 
 func (t *table[T]) write(rows []T) error {
-	n, err := t.w.Write(rows)
-	t.rows += int64(n)
+	for len(rows) > 0 {
+		n := min(writeBatch-len(t.pending), len(rows))
+		t.pending = append(t.pending, rows[:n]...)
+		rows = rows[n:]
+		if len(t.pending) == writeBatch {
+			if err := t.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *table[T]) flush() error {
+	_, err := t.w.Write(t.pending)
+	clear(t.pending) // let go of texts and lists
+	t.pending = t.pending[:0]
 	return err
 }
 
 // close finishes the file and makes it durable; the first error of write or close counts.
 func (t *table[T]) close() error {
-	return errors.Join(t.w.Close(), t.f.Sync(), t.f.Close())
+	return errors.Join(t.flush(), t.w.Close(), t.f.Sync(), t.f.Close())
 }
 
 func (t *table[T]) abandon() { t.f.Close(); os.Remove(t.f.Name()) }

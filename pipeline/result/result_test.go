@@ -68,7 +68,9 @@ func TestFolderRoundTrip(t *testing.T) {
 
 // The final files depend on the messages alone, not on how they fell into segments.
 func TestPartialSegmentsLeaveNoTrace(t *testing.T) {
-	rows, readings := sampleRows(50), sampleReadings(50)
+	// Enough rows for many pages and odd cuts between them.
+	const n = 9000
+	rows, readings := sampleRows(n), sampleReadings(n)
 	write := func(cuts ...int) string {
 		out := t.TempDir()
 		p, err := OpenPartial(out, map[string]string{"model": "m"}, false)
@@ -93,7 +95,7 @@ func TestPartialSegmentsLeaveNoTrace(t *testing.T) {
 		}
 		return out
 	}
-	a, b := write(), write(1, 1, 20, 49)
+	a, b := write(), write(1, 1, 20, 49, 1023, 1025, 5000, 8999)
 	for _, f := range []string{ResultsFile, ReadingsFile, RejectsFile, TimingsFile} {
 		x, err := os.ReadFile(filepath.Join(a, f))
 		if err != nil {
@@ -111,8 +113,8 @@ func TestPartialSegmentsLeaveNoTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Rows) != 50 || f.Rows[7].RunID != "abc" {
-		t.Errorf("%d rows, run id %q; want 50 rows of run abc", len(f.Rows), f.Rows[7].RunID)
+	if len(f.Rows) != n || f.Rows[7].RunID != "abc" {
+		t.Errorf("%d rows, run id %q; want %d rows of run abc", len(f.Rows), f.Rows[7].RunID, n)
 	}
 }
 

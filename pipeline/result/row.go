@@ -268,6 +268,7 @@ type Measured struct {
 	PeakBytes         int64     `json:"peak_bytes"`
 	MeanScoreMillis   float64   `json:"mean_score_ms"` // a message, one core
 	Host              string    `json:"cpu"`
-	// BySetting has the mean milliseconds a message of each reading of a sweep, by "cap/strategy".
+	// BySetting has the mean milliseconds a message of each way of reading: "256 head" is the run's own,
+	// "setting 128 tail" one of a sweep's, "whole 0 windows" the reference.
 	BySetting map[string]float64 `json:"by_setting,omitempty"`
 }
