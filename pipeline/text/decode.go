@@ -256,9 +256,11 @@ func appendUU(dst, line []byte) []byte {
 	return dst
 }
 
-// enriched removes the commands of text/enriched (RFC 1896): "<<" is a "<", <param> has no text.
+// enriched removes the commands of text/enriched (RFC 1896): "<<" is a "<", <param> has no text up to
+// its end.
 func enriched(b []byte) []byte {
 	out := make([]byte, 0, len(b))
+	param := -1 // where the text of an open <param> starts in out
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, '<')
 		if i < 0 {
@@ -275,10 +277,11 @@ func enriched(b []byte) []byte {
 		if end < 0 {
 			break
 		}
-		if bytes.EqualFold(b[:end+1], []byte("<param>")) {
-			if close := bytes.Index(bytes.ToLower(b), []byte("</param>")); close > 0 {
-				end = close + len("</param>") - 1
-			}
+		switch command := b[1:end]; {
+		case param < 0 && equal(command, "param"):
+			param = len(out)
+		case param >= 0 && equal(command, "/param"):
+			out, param = out[:param], -1
 		}
 		b = b[end+1:]
 	}

@@ -240,6 +240,21 @@ func TestBoundarySpace(t *testing.T) {
 	}
 }
 
+// Commands of text/enriched are no text; a parameter that is never closed hides nothing.
+func TestEnriched(t *testing.T) {
+	for in, want := range map[string]string{
+		"<bold>late</bold> <<cake>":                          "late <cake>",
+		"<color><PARAM>red</param>late</color> cake":         "late cake",
+		"<param>late cake":                                   "late cake",
+		"a<param>x</param>b<param>y<bold>z</param>c</param>": "abc",
+		"3 < 4": "3 < 4",
+	} {
+		if got := string(enriched([]byte(in))); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
 // Several HTML parts of an alternative are pieces of one text, as several plain ones are.
 func TestAlternativeInPieces(t *testing.T) {
 	head := "Subject: s\nContent-Type: multipart/alternative; boundary=b\n\n"

@@ -91,6 +91,9 @@ var hostile = []struct {
 		}
 		return append(b.Bytes(), "Content-Type: text/html\n\n"+strings.Repeat("<p>The cake was late.</p>\n", 1000)...)
 	}},
+	{name: "parameters of enriched text that are never closed", raw: func() []byte {
+		return []byte("Subject: s\nContent-Type: text/enriched\n\nhello" + strings.Repeat("<param>", 500_000))
+	}},
 	{name: "encoded words", raw: func() []byte {
 		return []byte("Subject: " + strings.Repeat("=?utf-8?q?a?= ", 4000) + "\n\nhello\n")
 	}},
