@@ -85,7 +85,7 @@ const (
 	// A segment is the work a kill can cost. Thousands of rows make it worth a file, and a few
 	// seconds bound the loss where a router is slow.
 	segmentMessages = 4096
-	segmentAge      = 10 * time.Second
+	segmentAge      = 2 * time.Second
 	// What a person can follow.
 	eventInterval = 200 * time.Millisecond
 )
