@@ -30,7 +30,7 @@ type Weekly struct {
 	Threads  *Threads  `json:"threads,omitempty"`
 	Cost     *CostSum  `json:"cost,omitempty"` // with a costs file
 	Macro    Number    `json:"macro_f1"`
-	Unit     string    `json:"length_unit"` // tokens; characters where the run had no tokenizer
+	Unit     string    `json:"length_unit"` // tokens; words as routed, where there is no tokenizer; characters where nobody counted
 	Buckets  []Bucket  `json:"buckets"`
 	Windows  []Windows `json:"by_windows,omitempty"`
 	Queues   []Queue   `json:"queues"`
@@ -253,8 +253,11 @@ func newTally(f *result.Folder, o Options) *tally {
 		}
 		tokens = tokens || r.TokensTotal > 0
 	}
-	if !tokens && len(t.rows) > 0 {
-		t.unit = "characters" // as routed, without a model: nobody counted tokens
+	switch {
+	case !tokens && len(t.rows) > 0:
+		t.unit = unitCharacters // nobody counted tokens
+	case f.Run.Model.Family == asRouted:
+		t.unit = unitWords // there is no tokenizer without a model
 	}
 	for i := range f.Readings {
 		r := &f.Readings[i]
@@ -328,7 +331,7 @@ func (t *tally) rate(rows []*result.Row) Rate {
 
 // length of a message in the unit of the report.
 func (t *tally) length(r *result.Row) int {
-	if t.unit == "characters" {
+	if t.unit == unitCharacters {
 		return int(r.TextChars)
 	}
 	return int(r.TokensTotal)
@@ -384,7 +387,7 @@ func (t *tally) bucketing() (cohort.Buckets, error) {
 		return cohort.ParseBuckets(t.o.Buckets, lengths)
 	}
 	edges := slices.Clone(cohort.DefaultEdges)
-	if t.unit == "characters" {
+	if t.unit == unitCharacters {
 		for i := range edges {
 			edges[i] *= 4 // about four characters of English a token
 		}
