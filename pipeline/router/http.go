@@ -152,7 +152,9 @@ func (h *HTTP) Facts() Facts { return h.facts }
 func (h *HTTP) Queues() []string { return h.queues }
 
 // NewSession implements Router.
-func (h *HTTP) NewSession() Session { return &httpSession{h: h} }
+func (h *HTTP) NewSession() Session {
+	return &httpSession{h, windows{queues: len(h.queues), specials: len(h.before) + len(h.after), planner: h.planner}}
+}
 
 // Whole implements Router: everything is sent, and the server's own limit holds.
 func (h *HTTP) Whole() (Setting, string) {
@@ -192,42 +194,15 @@ func (h *HTTP) planner(s Setting) (*window.Planner, error) {
 }
 
 type httpSession struct {
-	h       *HTTP
-	plan    window.Plan
-	logits  [][]float32
-	lengths []int
+	h *HTTP
+	windows
 }
 
 // Read implements Session: each window's text is one request.
 func (s *httpSession) Read(ctx context.Context, e *Encoded, set Setting, dst *Reading) error {
-	p, err := s.h.planner(set)
-	if err != nil {
-		return err
-	}
-	if set.Placebo {
-		window.Placebo(&s.plan, &e.Encoding, set.MaxTokens, placeboRand(set.Seed, e.IDs))
-	} else if err := p.Plan(&s.plan, &e.Encoding); err != nil {
-		return err
-	}
-	dst.Kept = append(dst.Kept[:0], s.plan.Kept...)
-	dst.Windows, dst.Cells, dst.FLOPs = len(s.plan.Windows), 0, 0
-	dst.TokensKept = s.plan.KeptTokens() + len(s.h.before) + len(s.h.after)
-	s.lengths = s.lengths[:0]
-	for i := range s.plan.Windows {
-		w := &s.plan.Windows[i]
-		if len(s.logits) <= i {
-			s.logits = append(s.logits, make([]float32, len(s.h.queues)))
-		}
-		if err := s.h.logits(ctx, s.logits[i], textOf(e, w, s.plan.Truncated())); err != nil {
-			return err
-		}
-		s.lengths = append(s.lengths, len(w.IDs))
-	}
-	dst.Logits = append(dst.Logits[:0], s.logits[0]...)
-	if n := len(s.plan.Windows); n > 1 {
-		window.Aggregate(dst.Logits, set.Aggregate, s.logits[:n], s.lengths)
-	}
-	return nil
+	return s.read(e, set, dst, func(logits []float32, w *window.Window) error {
+		return s.h.logits(ctx, logits, textOf(e, w, s.plan.Truncated()))
+	})
 }
 
 // textOf is the text of a window: the bytes from each run's first token to its last, runs joined by a

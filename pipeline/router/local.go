@@ -138,61 +138,21 @@ func (l *Local) planner(s Setting) (*window.Planner, error) {
 
 // NewSession implements Router.
 func (l *Local) NewSession() Session {
-	return &localSession{l: l, ws: l.model.NewWorkspace(), planners: map[Setting]*window.Planner{}}
+	return &localSession{l, l.model.NewWorkspace(), windows{queues: len(l.Queues()), specials: len(l.before) + len(l.after), planner: l.planner}}
 }
 
 type localSession struct {
-	l        *Local
-	ws       *attention.Workspace
-	planners map[Setting]*window.Planner
-	plan     window.Plan
-	logits   [][]float32 // of the windows
-	lengths  []int
+	l  *Local
+	ws *attention.Workspace
+	windows
 }
 
-// Read implements Session. A message shorter than the cap is one window whatever the strategy.
+// Read implements Session: each window is one forward pass.
 func (s *localSession) Read(_ context.Context, e *Encoded, set Setting, dst *Reading) error {
-	seed := set.Seed
-	set.Seed = 0
-	p := s.planners[set]
-	if p == nil {
-		var err error
-		if p, err = s.l.planner(set); err != nil {
-			return err
-		}
-		s.planners[set] = p
-	}
-	if set.Placebo {
-		window.Placebo(&s.plan, &e.Encoding, set.MaxTokens, placeboRand(seed, e.IDs))
-	} else if err := p.Plan(&s.plan, &e.Encoding); err != nil {
-		return err
-	}
-	return s.score(set, dst)
-}
-
-func (s *localSession) score(set Setting, dst *Reading) error {
-	n := len(s.l.Queues())
-	windows := s.plan.Windows
-	for len(s.logits) < len(windows) {
-		s.logits = append(s.logits, make([]float32, n))
-	}
-	s.lengths = s.lengths[:0]
-	dst.Kept = append(dst.Kept[:0], s.plan.Kept...)
-	dst.Windows, dst.Cells, dst.FLOPs, dst.TokensKept = len(windows), 0, 0, 0
-	for i := range windows {
-		w := &windows[i]
-		if err := s.l.model.Logits(s.logits[i], attention.Input{IDs: w.IDs, TypeIDs: w.TypeIDs}, s.ws); err != nil {
-			return err
-		}
+	return s.read(e, set, dst, func(logits []float32, w *window.Window) error {
 		cells, flops := s.l.model.Cost(len(w.IDs))
 		dst.Cells += cells
 		dst.FLOPs += flops
-		s.lengths = append(s.lengths, len(w.IDs))
-	}
-	dst.TokensKept = s.plan.KeptTokens() + len(s.l.before) + len(s.l.after)
-	dst.Logits = append(dst.Logits[:0], s.logits[0]...)
-	if len(windows) > 1 {
-		window.Aggregate(dst.Logits, set.Aggregate, s.logits[:len(windows)], s.lengths)
-	}
-	return nil
+		return s.l.model.Logits(logits, attention.Input{IDs: w.IDs, TypeIDs: w.TypeIDs}, s.ws)
+	})
 }
