@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -108,13 +107,8 @@ func (o reportOptions) draw(r drawable, form, out, name string, stdout io.Writer
 		if err := os.MkdirAll(out, 0o755); err != nil {
 			return usageError(err)
 		}
-		for _, file := range []struct {
-			ending string
-			write  func(io.Writer) error
-		}{{".html", r.HTML}, {".md", r.Markdown}, {".json", r.JSON}} {
-			if err := replaceFile(filepath.Join(out, name+file.ending), file.write); err != nil {
-				return err
-			}
+		if err := writeForms(out, name, r); err != nil {
+			return err
 		}
 	}
 	switch form {

@@ -17,13 +17,6 @@ import (
 	"misroute/reports"
 )
 
-// Files of a run folder that people read.
-const (
-	reportHTML     = "report.html"
-	reportMarkdown = "report.md"
-	reportJSON     = "report.json"
-)
-
 // reportOptions is how a run is judged and shown; every verb that ends in a report has it.
 type reportOptions struct {
 	reports.Options
@@ -115,15 +108,23 @@ func writeReports(dir string, f *result.Folder, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range []struct {
-		name  string
+	if err := writeForms(dir, "report", w); err != nil {
+		return err
+	}
+	return writePictures(w, o.plots)
+}
+
+// writeForms writes NAME.html, NAME.md and NAME.json into dir.
+func writeForms(dir, name string, r drawable) error {
+	for _, form := range []struct {
+		ext   string
 		write func(io.Writer) error
-	}{{reportHTML, w.HTML}, {reportMarkdown, w.Markdown}, {reportJSON, w.JSON}} {
-		if err := replaceFile(filepath.Join(dir, file.name), file.write); err != nil {
+	}{{".html", r.HTML}, {".md", r.Markdown}, {".json", r.JSON}} {
+		if err := replaceFile(filepath.Join(dir, name+form.ext), form.write); err != nil {
 			return err
 		}
 	}
-	return writePictures(w, o.plots)
+	return nil
 }
 
 // writePictures writes the charts of a report into dir, if there is one.

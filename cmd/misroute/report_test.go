@@ -49,7 +49,7 @@ func TestReportVerb(t *testing.T) {
 	if !strings.HasPrefix(out, headline+"\n") {
 		t.Errorf("terminal begins %.120q", out)
 	}
-	for _, name := range []string{reportHTML, reportMarkdown, reportJSON} {
+	for _, name := range []string{"report.html", "report.md", "report.json"} {
 		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || len(b) == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -102,13 +101,8 @@ func writeSweep(f *result.Folder, o reportOptions, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{{"sweep.html", s.HTML}, {"sweep.md", s.Markdown}, {"sweep.json", s.JSON}} {
-		if err := replaceFile(filepath.Join(f.Dir, file.name), file.write); err != nil {
-			return err
-		}
+	if err := writeForms(f.Dir, "sweep", s); err != nil {
+		return err
 	}
 	return s.Terminal(stdout, o.terminal(stdout, f.Dir))
 }
