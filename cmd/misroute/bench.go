@@ -32,14 +32,18 @@ func BenchCommand() *cli.Command {
 			"The n² share is the part of the arithmetic that grows with the square of the length: the price of\n" +
 			"every token looking at every token.\n\n" +
 			"With --curve, one layer of the model's shape is timed from 32 to 8,192 tokens twice: with full attention,\n" +
-			"and with a sliding window, whose cost grows with the length alone. --plot draws that curve.\n\n" +
+			"and with a sliding window, whose cost grows with the length alone. --plot draws that curve, with the n² share below it.\n\n" +
+			"--shape times made-up weights of a size that no folder holds yet: minilm, bert-base, or four numbers,\n" +
+			"layers x hidden size x heads x intermediate size. Such a model takes up to 8,192 tokens.\n\n" +
 			"Examples:\n" +
 			"  misroute bench --model models/router\n" +
 			"  misroute bench --model models/router --lengths 32,128,512 --workers 2 --json\n" +
 			"  misroute bench --model models/router --lengths-file lengths.json\n" +
-			"  misroute bench --model models/router --curve --plot cost.svg",
+			"  misroute bench --model models/router --curve --plot cost.svg\n" +
+			"  misroute bench --shape bert-base --lengths 512,8192",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "model folder `DIR` (config.json and model.safetensors)"},
+			&cli.StringFlag{Name: "shape", Usage: "instead of a model: made-up weights of `SHAPE` (minilm, bert-base or 6x384x12x1536)"},
 			&cli.StringFlag{Name: "lengths", Usage: "message lengths in tokens (default: 32,64,128,256,512 as far as the model goes)"},
 			&cli.StringFlag{Name: "lengths-file", Usage: "time one mixed set instead: a JSON array of lengths in `FILE`"},
 			&cli.BoolFlag{Name: "int8", Usage: "8-bit weights"},
@@ -62,8 +66,9 @@ func BenchCommand() *cli.Command {
 
 type benchOptions struct {
 	model      string
-	lengths    []int // nil: the default
-	mixed      []int // one set instead
+	shape      string // instead of a model
+	lengths    []int  // nil: the default
+	mixed      []int  // one set instead
 	int8, json bool
 	workers    int
 	time       time.Duration
@@ -73,13 +78,13 @@ type benchOptions struct {
 }
 
 func bindBench(c *cli.Context) (benchOptions, error) {
-	o := benchOptions{model: c.String("model"), int8: c.Bool("int8"), json: c.Bool("json"), workers: c.Int("workers"),
+	o := benchOptions{model: c.String("model"), shape: c.String("shape"), int8: c.Bool("int8"), json: c.Bool("json"), workers: c.Int("workers"),
 		time: c.Duration("time"), curve: c.Bool("curve"), window: c.Int("window"), plot: c.String("plot")}
 	switch {
 	case c.NArg() > 0:
 		return o, usagef("bench takes no argument %q; the model goes to --model", c.Args().First())
-	case o.model == "":
-		return o, usagef("bench needs --model DIR")
+	case (o.model == "") == (o.shape == ""):
+		return o, usagef("bench needs either --model DIR or --shape SHAPE")
 	case o.workers < 1 || o.workers > 1024:
 		return o, usagef("--workers %d: want 1 to 1024", o.workers)
 	case o.time <= 0:
@@ -144,12 +149,12 @@ type benchResult struct {
 }
 
 func runBench(ctx context.Context, o benchOptions, stdout io.Writer) error {
-	f, err := checkpoint.Load(o.model, checkpoint.Options{Int8: o.int8})
+	m, err := o.load()
 	if err != nil {
 		return usageError(err)
 	}
-	c := f.Model.Config()
-	r := &benchResult{Model: c.ModelType, Kernel: f.Model.Kernel(), Precision: f.Model.Precision(), Workers: o.workers, Peak: measurePeak(), Rows: []benchRow{}, window: o.window}
+	c := m.Config()
+	r := &benchResult{Model: c.ModelType, Kernel: m.Kernel(), Precision: m.Precision(), Workers: o.workers, Peak: measurePeak(), Rows: []benchRow{}, window: o.window}
 	var sets [][]int
 	if o.mixed != nil {
 		sets = [][]int{o.mixed}
@@ -162,7 +167,7 @@ func runBench(ctx context.Context, o benchOptions, stdout io.Writer) error {
 		}
 	}
 	for _, set := range sets {
-		row, err := timeSet(ctx, f.Model, set, o.workers, o.time)
+		row, err := timeSet(ctx, m, set, o.workers, o.time)
 		if err != nil {
 			return err
 		}
@@ -188,6 +193,18 @@ func runBench(ctx context.Context, o benchOptions, stdout io.Writer) error {
 		return e.Encode(r)
 	}
 	return r.print(stdout)
+}
+
+// load is the model in the folder, or one made up.
+func (o *benchOptions) load() (attention.Model, error) {
+	if o.shape != "" {
+		return shapeModel(o.shape, o.int8)
+	}
+	f, err := checkpoint.Load(o.model, checkpoint.Options{Int8: o.int8})
+	if err != nil {
+		return nil, err
+	}
+	return f.Model, nil
 }
 
 // defaultLengths are powers of two from 32 on, and the model's own end.
