@@ -10,12 +10,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"misroute/cmd/misroute/evaluation"
 	"misroute/pipeline/result"
 )
 
 // smallRun is a run of n messages over two queues of which the first wrong are misroutes.
 func smallRun(id string, n, wrong int) *result.Folder {
-	f := &result.Folder{Run: result.Run{Schema: 1, RunID: id, ToolVersion: version, Queues: []string{"cakes", "refunds"}, Cap: 256, Strategy: "head", Model: result.ModelFacts{Name: "model-" + id}}}
+	f := &result.Folder{Run: result.Run{Schema: 1, RunID: id, ToolVersion: evaluation.Version, Queues: []string{"cakes", "refunds"}, Cap: 256, Strategy: "head", Model: result.ModelFacts{Name: "model-" + id}}}
 	for i := range n {
 		r := result.Row{
 			RunID: id, Source: "week.mbox", RecordNo: int64(i + 1), MessageID: fmt.Sprintf("<%d@crumb.example>", i), ContentSHA256: fmt.Sprintf("%064x", i),

@@ -8,45 +8,22 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"misroute/cmd/misroute/evaluation"
 	"misroute/pipeline"
 	"misroute/pipeline/mail"
 	"misroute/pipeline/result"
 	"misroute/pipeline/router"
-	"misroute/pipeline/text"
-	"misroute/tokenize/window"
 )
-
-const defaultCap = 256
-
-// tokenVariable is the environment variable with the bearer token of a deployed router.
-const tokenVariable = "MISROUTE_TOKEN"
 
 // evalOptions is everything `misroute eval` was asked for.
 type evalOptions struct {
-	exports  []string
-	model    string
-	asRouted bool
-	router   router.Options
-	http     router.HTTPOptions
-	setting  router.Setting
-	capSet   bool // --cap was given, so it is not lowered to the model's positions
-	mail     mail.Options
-	text     text.Options
-
-	subject    bool
-	withText   bool
-	whole      bool
-	control    int
-	caps       []int // sweep
-	strategies []window.Strategy
-	placebos   int
-	seed       uint64
+	evaluation.Options
 
 	out             string
 	force           bool
@@ -57,8 +34,6 @@ type evalOptions struct {
 	maxRejects      float64
 	allowIncomplete bool
 	quarantine      string
-	shard           pipeline.Shard
-	onlyRejects     string // a run whose rejected records alone are evaluated
 
 	report reportOptions
 }
@@ -78,7 +53,7 @@ func EvalCommand() *cli.Command {
 			"  misroute eval --as-routed --routed-header X-Queue-Chosen inbox.mbox\n" +
 			"  zcat inbox.mbox.gz | misroute eval --model models/router --out runs/today -\n\n" +
 			"Exit codes: 0 done; 2 unusable input; 3 too many records rejected; 130 interrupted (go on with --resume).",
-		Flags: append(append(routerFlags(), append(runFlags(), reportFlags()...)...), mailFlags()...),
+		Flags: slices.Concat(evaluation.RouterFlags(), runFlags(), reportFlags(), evaluation.MailFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := bindEval(c)
 			if err != nil {
@@ -89,28 +64,9 @@ func EvalCommand() *cli.Command {
 	}
 }
 
-// routerFlags choose the router and how much of a message it reads.
-func routerFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: "Router:", Usage: "model folder `DIR` (config.json, model.safetensors, tokenizer.json), or the URL of a deployed router (http://host/predict)"},
-		&cli.BoolFlag{Name: "as-routed", Category: "Router:", Usage: "judge the deployed router's own decisions instead of a model (see --routed-header)"},
-		&cli.BoolFlag{Name: "int8", Category: "Router:", Usage: "8-bit weights: faster, and not the same logits; never chosen silently"},
-		&cli.BoolFlag{Name: "literal-specials", Category: "Router:", Usage: `read "[SEP]" and the like in a message as text, not as special tokens`},
-		&cli.StringFlag{Name: "tokenizer", Category: "Deployed router:", Usage: "its tokenizer.json `FILE`, so that messages can be cut here; else its own cut holds"},
-		&cli.StringFlag{Name: "queues", Category: "Deployed router:", Usage: "its queues in the order of its outputs, `A,B,C`, if it answers without labels"},
-		&cli.DurationFlag{Name: "http-timeout", Category: "Deployed router:", Value: 30 * time.Second, Usage: "longest wait for one answer"},
-		&cli.IntFlag{Name: "http-retries", Category: "Deployed router:", Value: 4, Usage: "further attempts when it is busy or unreachable"},
-		&cli.StringFlag{Name: "cap", Category: "Truncation:", Value: strconv.Itoa(defaultCap), Usage: "most tokens the router reads of a message, specials included; none: no cap"},
-		&cli.StringFlag{Name: "strategy", Category: "Truncation:", Value: window.KeepHead.String(), Usage: "which tokens are kept over the cap: head, tail, head+tail, windows, smart"},
-		&cli.IntFlag{Name: "head-tokens", Category: "Truncation:", Usage: "head+tail: tokens kept from the start (default: a quarter)"},
-		&cli.IntFlag{Name: "overlap", Category: "Truncation:", Usage: "windows: tokens that neighbouring windows share"},
-		&cli.StringFlag{Name: "aggregate", Category: "Truncation:", Value: window.AggregateMean.String(), Usage: "windows: how their logits become one: mean, max, first, length"},
-	}
-}
-
-// runFlags say how the run goes and where it is left.
+// runFlags say how the run goes, where it is left and what is in it.
 func runFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Category: "Run:", Usage: "run folder `DIR` (default: runs/EXPORT-MODEL-CAP-STRATEGY)"},
 		&cli.BoolFlag{Name: "force", Category: "Run:", Usage: "replace another finished run in --out"},
 		&cli.BoolFlag{Name: "resume", Category: "Run:", Usage: "go on with the interrupted run in --out"},
@@ -121,12 +77,8 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "allow-incomplete", Category: "Run:", Usage: "a source that is cut off is no failure"},
 		&cli.StringFlag{Name: "quarantine", Category: "Run:", Usage: "write the raw bytes of rejected records into `DIR`"},
 		&cli.StringFlag{Name: "only-rejects", Category: "Run:", Usage: "evaluate only the records that `RUN` rejected, once whatever was wrong is mended"},
-		&cli.BoolFlag{Name: "no-whole", Category: "Run:", Usage: "do not read cut messages whole: faster, and the report cannot say what the cut cost"},
-		&cli.IntFlag{Name: "control", Category: "Run:", Value: 10, Usage: "reread one in `N` uncut messages as a control (0: none)"},
-		&cli.Uint64Flag{Name: "seed", Category: "Run:", Value: 1, Usage: "seed of everything random"},
 		&cli.StringFlag{Name: "shard", Category: "Run:", Usage: "evaluate part `I/N` of the export only; misroute merge joins the parts"},
-		&cli.BoolFlag{Name: "with-text", Category: "Run:", Usage: "store subjects and texts in the run folder, and show them in the report"},
-	}
+	}, evaluation.RowFlags()...)
 }
 
 func bindEval(c *cli.Context) (evalOptions, error) {
@@ -141,81 +93,27 @@ func bindEval(c *cli.Context) (evalOptions, error) {
 // bindEvalOf reads everything but the report's flags.
 func bindEvalOf(c *cli.Context, exports []string) (evalOptions, error) {
 	o := evalOptions{
-		exports: exports, model: c.String("model"), asRouted: c.Bool("as-routed"),
-		router: router.Options{Int8: c.Bool("int8"), LiteralSpecials: c.Bool("literal-specials")},
-		capSet: c.IsSet("cap"), subject: !c.Bool("no-subject"), withText: c.Bool("with-text"),
-		whole: !c.Bool("no-whole"), control: c.Int("control"), seed: c.Uint64("seed"),
 		out: c.String("out"), force: c.Bool("force"), resume: c.Bool("resume"), workers: c.Int("workers"),
 		progress: c.String("progress"), maxRejects: c.Float64("max-reject-rate"),
 		allowIncomplete: c.Bool("allow-incomplete"), quarantine: c.String("quarantine"),
-		onlyRejects: c.String("only-rejects"),
-	}
-	o.http = router.HTTPOptions{Tokenizer: c.String("tokenizer"), Timeout: c.Duration("http-timeout"), Retries: c.Int("http-retries"), Token: os.Getenv(tokenVariable)}
-	if o.http.Retries == 0 {
-		o.http.Retries = -1
-	}
-	if names := c.String("queues"); names != "" {
-		o.http.Queues = strings.Split(names, ",")
-	}
-	if len(o.exports) == 0 {
-		return o, usagef("%s: no export given; see misroute %s --help", c.Command.Name, c.Command.Name)
-	}
-	for _, e := range o.exports {
-		if len(e) > 1 && strings.HasPrefix(e, "-") {
-			return o, usagef("%s stands after an export: flags come first, then exports", e)
-		}
-	}
-	switch {
-	case o.asRouted && o.model != "":
-		return o, usagef("--as-routed judges the deployed router; leave --model away")
-	case !o.asRouted && o.model == "":
-		return o, usagef("no router: give --model DIR (train one with misroute train), or --as-routed")
-	case o.maxRejects < 0 || o.maxRejects > 1:
-		return o, usagef("--max-reject-rate %v: want a share from 0 to 1", o.maxRejects)
-	case o.control < 0:
-		return o, usagef("--control %d: want 0 or more", o.control)
 	}
 	var err error
-	if o.setting, err = bindSetting(c); err != nil {
-		return o, err
+	if o.Options, err = evaluation.Bind(c, exports); err != nil {
+		return o, usageError(err)
+	}
+	o.OnlyRejects = c.String("only-rejects")
+	if o.maxRejects < 0 || o.maxRejects > 1 {
+		return o, usagef("--max-reject-rate %v: want a share from 0 to 1", o.maxRejects)
 	}
 	if word := c.String("shard"); word != "" {
-		if o.shard, err = pipeline.ParseShard(word); err != nil {
+		if o.Shard, err = pipeline.ParseShard(word); err != nil {
 			return o, usagef("--shard %w", err)
 		}
 	}
 	if o.memory, err = parseBytes(c.String("memory")); err != nil {
 		return o, usagef("--memory: %w", err)
 	}
-	o.mail, o.text, err = mailOptions(c)
-	return o, err
-}
-
-func bindSetting(c *cli.Context) (router.Setting, error) {
-	s := router.Setting{HeadTokens: c.Int("head-tokens"), Overlap: c.Int("overlap")}
-	var err error
-	if s.MaxTokens, err = parseCap(c.String("cap")); err != nil {
-		return s, usagef("--cap %w", err)
-	}
-	if s.Strategy, err = window.ParseStrategy(c.String("strategy")); err != nil {
-		return s, usagef("--strategy: %w", err)
-	}
-	if s.Aggregate, err = window.ParseAggregation(c.String("aggregate")); err != nil {
-		return s, usagef("--aggregate: %w", err)
-	}
-	return s, nil
-}
-
-// parseCap reads a number of tokens, or "none" for 0.
-func parseCap(s string) (int, error) {
-	if s == "none" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%q: want a number of tokens, or none", s)
-	}
-	return n, nil
+	return o, nil
 }
 
 // parseBytes reads 1000, 64KiB, 256MiB, 2GiB (also KB, MB, GB as powers of ten).
@@ -248,50 +146,13 @@ func runEval(ctx context.Context, o evalOptions, stdout, stderr io.Writer) error
 	return verdict(folder, &o)
 }
 
-// openRouter loads the model, or finds the deployed router, and settles the cap.
-func openRouter(ctx context.Context, o *evalOptions, stderr io.Writer) (router.Router, error) {
-	if o.asRouted {
-		return nil, nil
-	}
-	r, err := findRouter(ctx, o)
-	if err != nil {
-		return nil, usageError(err)
-	}
-	f := r.Facts()
-	switch {
-	case o.capSet:
-	case f.Family == "http" && o.http.Tokenizer == "":
-		o.setting.MaxTokens = 0 // it cuts by itself, as it does in production
-	case f.Positions > 0 && o.setting.MaxTokens > f.Positions:
-		fmt.Fprintf(stderr, "misroute: the model reads %d tokens at most: --cap is %d\n", f.Positions, f.Positions)
-		o.setting.MaxTokens = f.Positions
-	}
-	if o.setting.MaxTokens == 0 && o.setting.Strategy == window.KeepWindows {
-		o.setting.WindowTokens = f.Positions
-	}
-	if err := r.Check(o.setting); err != nil {
-		return nil, usageError(err)
-	}
-	for _, w := range f.Warnings {
-		fmt.Fprintf(stderr, "misroute: %s\n", w)
-	}
-	return r, nil
-}
-
-func findRouter(ctx context.Context, o *evalOptions) (router.Router, error) {
-	if router.IsURL(o.model) {
-		return router.OpenHTTP(ctx, o.model, o.http)
-	}
-	return router.Open(o.model, o.router)
-}
-
 // evaluate runs the pipeline into o.out and returns the finished run.
 func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Folder, error) {
-	r, err := openRouter(ctx, o, stderr)
+	r, err := o.OpenRouter(ctx, stderr)
 	if err != nil {
-		return nil, err
+		return nil, usageError(err)
 	}
-	src, err := mail.Open(ctx, o.exports, o.mail)
+	src, err := mail.Open(ctx, o.Exports, o.Mail)
 	if err != nil {
 		return nil, usageError(err)
 	}
@@ -302,17 +163,17 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	}
 	if o.out == "" {
 		o.out = defaultOut(o, r)
-		if o.onlyRejects != "" {
+		if o.OnlyRejects != "" {
 			o.out += "-rejects"
 		}
-		if o.shard.N > 0 {
-			o.out += fmt.Sprintf("-%d-of-%d", o.shard.I, o.shard.N)
+		if o.Shard.N > 0 {
+			o.out += fmt.Sprintf("-%d-of-%d", o.Shard.I, o.Shard.N)
 		}
 	}
-	run := runFacts(o, r)
-	key, err := runKey(o, run)
+	run := o.Facts(r)
+	key, err := o.Key(run)
 	if err != nil {
-		return nil, err
+		return nil, usageError(err)
 	}
 	if err := refuseOther(o.out, o.force, key); err != nil {
 		return nil, err
@@ -326,12 +187,13 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	if err != nil {
 		return nil, err
 	}
-	p := o.pipeline(r)
+	p := o.Pipeline(r)
+	p.Workers, p.Memory = o.workers, o.memory
 	p.Events = showEvents(show)
 	if o.quarantine != "" {
 		p.Quarantine = quarantine(o.quarantine)
 	}
-	summary, err := pipeline.Run(ctx, source, &o.mail.Labels, partial, p)
+	summary, err := pipeline.Run(ctx, source, &o.Mail.Labels, partial, p)
 	show.close()
 	if err != nil && summary.Ledger.Read == 0 {
 		return nil, usageError(err) // not one message came out: the input is of no use
@@ -355,25 +217,17 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	return publish(partial, o.out, o.report, run, summary.Measured)
 }
 
-// pipeline gives the pipeline's options.
-func (o *evalOptions) pipeline(r router.Router) pipeline.Options {
-	return pipeline.Options{
-		Router: r, Setting: o.setting, Whole: o.whole, Others: others(o), Placebos: o.placebos, Seed: o.seed, Control: o.control,
-		Text: o.text, Subject: o.subject, WithText: o.withText, Workers: o.workers, Memory: o.memory, Shard: o.shard,
-	}
-}
-
 // narrow leaves of the source what --only-rejects asks for.
 func (o *evalOptions) narrow(src pipeline.Source) (pipeline.Source, error) {
-	if o.onlyRejects == "" {
+	if o.OnlyRejects == "" {
 		return src, nil
 	}
-	f, err := result.ReadFolder(o.onlyRejects)
+	f, err := result.ReadFolder(o.OnlyRejects)
 	if err != nil {
 		return nil, usageError(err)
 	}
 	if len(f.Rejects) == 0 {
-		return nil, usagef("--only-rejects: %s rejected nothing", o.onlyRejects)
+		return nil, usagef("--only-rejects: %s rejected nothing", o.OnlyRejects)
 	}
 	places := map[result.Place]bool{}
 	for i := range f.Rejects {
@@ -385,23 +239,20 @@ func (o *evalOptions) narrow(src pipeline.Source) (pipeline.Source, error) {
 // usable refuses a run that says nothing: an export without a message, labels that fit nothing.
 func usable(o *evalOptions, s *pipeline.Summary) error {
 	if s.Ledger.Read == 0 {
-		return usagef("%s: no message in it", strings.Join(o.exports, ", "))
+		return usagef("%s: no message in it", strings.Join(o.Exports, ", "))
 	}
-	if err := o.mail.Labels.Check(s.FromLabelsFile, s.Ledger.Scored, s.NotInLabelsFile...); err != nil {
+	if err := o.Mail.Labels.Check(s.FromLabelsFile, s.Ledger.Scored, s.NotInLabelsFile...); err != nil {
 		return usageError(err)
 	}
 	if s.Ledger.Scored == 0 {
-		return usagef("%s: none of %d records could be evaluated; see misroute inspect --rejects", strings.Join(o.exports, ", "), s.Ledger.Read)
+		return usagef("%s: none of %d records could be evaluated; see misroute inspect --rejects", strings.Join(o.Exports, ", "), s.Ledger.Read)
 	}
 	return nil
 }
 
 // publish writes the final files and the reports, then renames them into place.
 func publish(partial *result.Partial, out string, report reportOptions, run result.Run, measured result.Measured) (*result.Folder, error) {
-	var err error
-	if run.RunID, err = runID(run); err != nil {
-		return nil, err
-	}
+	run.RunID = run.ID()
 	dir, err := partial.Assemble(run, measured)
 	if err != nil {
 		return nil, err
@@ -438,39 +289,26 @@ func verdict(f *result.Folder, o *evalOptions) error {
 	return nil
 }
 
-// others lists a sweep's settings.
-func others(o *evalOptions) []router.Setting {
-	var list []router.Setting
-	for _, strategy := range o.strategies {
-		for _, limit := range o.caps {
-			s := o.setting
-			s.MaxTokens, s.Strategy = limit, strategy
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
 // defaultOut names the run after what it is, so that different runs do not meet in one folder.
 func defaultOut(o *evalOptions, r router.Router) string {
-	name := filepath.Base(o.exports[0])
+	name := filepath.Base(o.Exports[0])
 	if name == "-" {
 		name = "stdin"
 	}
 	for _, ext := range []string{".gz", ".zst", ".bz2", ".mbox", ".csv", ".jsonl", ".json", ".tar", ".zip", ".tgz"} {
 		name = strings.TrimSuffix(name, ext)
 	}
-	if len(o.exports) > 1 {
-		name += fmt.Sprintf("+%d", len(o.exports)-1)
+	if len(o.Exports) > 1 {
+		name += fmt.Sprintf("+%d", len(o.Exports)-1)
 	}
 	model := "as-routed"
 	if r != nil {
 		limit := "none"
-		if o.setting.MaxTokens > 0 {
-			limit = strconv.Itoa(o.setting.MaxTokens)
+		if o.Setting.MaxTokens > 0 {
+			limit = strconv.Itoa(o.Setting.MaxTokens)
 		}
-		model = strings.Map(fileSafe, r.Facts().Name) + "-" + limit + "-" + o.setting.Strategy.String()
-		if o.router.Int8 {
+		model = strings.Map(fileSafe, r.Facts().Name) + "-" + limit + "-" + o.Setting.Strategy.String()
+		if o.Router.Int8 {
 			model += "-int8"
 		}
 	}

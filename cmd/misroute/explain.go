@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"misroute/cmd/misroute/evaluation"
 	"misroute/pipeline/result"
 	"misroute/pipeline/router"
 	"misroute/pipeline/text"
@@ -33,7 +33,7 @@ func ExplainCommand() *cli.Command {
 			"  misroute explain --model models/router --cap 128 inbox-2026-W47.mbox '#17'\n" +
 			"  misroute explain --model models/router --layer 2 --head 3 --out out --with-text inbox.mbox MESSAGE-ID\n\n" +
 			"Exit codes: 0 done; 2 no such message, or unusable input.",
-		Flags: append(append(routerFlags(), mailFlags()...),
+		Flags: append(append(evaluation.RouterFlags(), evaluation.MailFlags()...),
 			&cli.IntFlag{Name: "layer", Category: "Looking inside:", Usage: "attention of layer `N`, from 1 (default: the last)"},
 			&cli.IntFlag{Name: "head", Category: "Looking inside:", Usage: "attention of head `N`, from 1 (default: the mean over heads, and the most focused head)"},
 			&cli.IntFlag{Name: "window", Category: "Looking inside:", Value: 1, Usage: "look into window `N` of the reading, where it has several"},
@@ -54,7 +54,7 @@ func ExplainCommand() *cli.Command {
 
 // explainOptions is everything `misroute explain` was asked for.
 type explainOptions struct {
-	eval                evalOptions
+	eval                evaluation.Options
 	run                 *result.Folder // nil: none
 	id                  string
 	exports             []string
@@ -99,27 +99,14 @@ func bindExplain(c *cli.Context) (explainOptions, error) {
 
 // reading says which router reads the message, and how.
 func (o *explainOptions) reading(c *cli.Context) error {
-	e := &o.eval
-	*e = evalOptions{
-		model: c.String("model"), capSet: c.IsSet("cap"), subject: !c.Bool("no-subject"),
-		router: router.Options{Int8: c.Bool("int8"), LiteralSpecials: c.Bool("literal-specials")},
-		http:   router.HTTPOptions{Tokenizer: c.String("tokenizer"), Timeout: c.Duration("http-timeout"), Retries: c.Int("http-retries"), Token: os.Getenv(tokenVariable)},
+	var err error
+	if o.eval, err = evaluation.BindReading(c); err != nil {
+		return usageError(err)
 	}
-	if e.model == "" {
+	if o.eval.Model == "" {
 		return usagef("explain reads the message again: give --model DIR%s", o.modelOfRun())
 	}
-	if e.http.Retries == 0 {
-		e.http.Retries = -1
-	}
-	if names := c.String("queues"); names != "" {
-		e.http.Queues = strings.Split(names, ",")
-	}
-	var err error
-	if e.setting, err = bindSetting(c); err != nil {
-		return err
-	}
-	e.mail, e.text, err = mailOptions(c)
-	return err
+	return nil
 }
 
 // modelOfRun names the model that a run was made with.
@@ -176,10 +163,10 @@ func (o *explainOptions) useRun(c *cli.Context) error {
 	if err != nil {
 		return usagef("%s: %w", o.run.Dir, err)
 	}
-	asked := o.eval.setting
-	o.eval.setting = router.Setting{MaxTokens: run.Cap, Strategy: strategy, HeadTokens: run.HeadTokens, Overlap: run.Overlap}
+	asked := o.eval.Setting
+	o.eval.Setting = router.Setting{MaxTokens: run.Cap, Strategy: strategy, HeadTokens: run.HeadTokens, Overlap: run.Overlap}
 	if run.Aggregate != "" {
-		if o.eval.setting.Aggregate, err = window.ParseAggregation(run.Aggregate); err != nil {
+		if o.eval.Setting.Aggregate, err = window.ParseAggregation(run.Aggregate); err != nil {
 			return usagef("%s: %w", o.run.Dir, err)
 		}
 	}
@@ -190,19 +177,19 @@ func (o *explainOptions) useRun(c *cli.Context) error {
 	}{
 		{"cap", asked.MaxTokens != run.Cap, fmt.Sprint(run.Cap)},
 		{"strategy", asked.Strategy != strategy, run.Strategy},
-		{"quotes", o.eval.text.Quotes != run.Quotes, run.Quotes},
+		{"quotes", o.eval.Text.Quotes != run.Quotes, run.Quotes},
 	} {
 		if c.IsSet(x.flag) && x.differs {
 			return usagef("--%s %s: the run was made with %s; explain an export to try other settings", x.flag, c.String(x.flag), x.was)
 		}
 	}
-	o.eval.capSet = true
-	o.eval.text.Quotes = run.Quotes
+	o.eval.CapSet = true
+	o.eval.Text.Quotes = run.Quotes
 	if run.Quotes == "" {
-		o.eval.text.Quotes = text.QuotesStrip
+		o.eval.Text.Quotes = text.QuotesStrip
 	}
-	o.eval.subject, o.eval.text.NoSubject = run.Subject, !run.Subject
-	o.eval.router.Int8 = run.Precision == "int8"
+	o.eval.Subject, o.eval.Text.NoSubject = run.Subject, !run.Subject
+	o.eval.Router.Int8 = run.Precision == "int8"
 	return nil
 }
 
@@ -217,9 +204,9 @@ func configuredExports(c *cli.Context) []string {
 }
 
 func runExplain(ctx context.Context, o explainOptions, stdout, stderr io.Writer) error {
-	r, err := openRouter(ctx, &o.eval, stderr)
+	r, err := o.eval.OpenRouter(ctx, stderr)
 	if err != nil {
-		return err
+		return usageError(err)
 	}
 	if o.run != nil && r.Facts().SHA256 != o.run.Run.Model.SHA256 {
 		return usagef("%s was made with another model (%s, sha256 %.12s; --model has %.12s): give the run's own, or explain the export alone",

@@ -238,7 +238,7 @@ func (o *explainOptions) findRow(w wanted) (*result.Row, error) {
 // findInExport reads the exports once and keeps the messages that may be meant. With a row, the place
 // in the export decides.
 func (o *explainOptions) findInExport(ctx context.Context, w wanted, row *result.Row) (*foundMessage, error) {
-	r, err := mail.Open(ctx, o.exports, o.eval.mail)
+	r, err := mail.Open(ctx, o.exports, o.eval.Mail)
 	if err != nil {
 		return nil, usageError(err)
 	}
@@ -262,7 +262,7 @@ func (o *explainOptions) findInExport(ctx context.Context, w wanted, row *result
 		}
 		id := ""
 		if m.Reject == nil {
-			id = o.eval.mail.Labels.Identify(m).MessageID
+			id = o.eval.Mail.Labels.Identify(m).MessageID
 		}
 		if c.add(candidate{id, place, len(kept)}) {
 			kept = append(kept, m)
@@ -288,8 +288,8 @@ func (o *explainOptions) extract(m *mail.Message, row *result.Row) (*foundMessag
 	if m.Reject != nil {
 		return nil, refuse(m.Reject)
 	}
-	f.id = o.eval.mail.Labels.Identify(m)
-	t, reject := text.NewExtractor(o.eval.text).Extract(m, &f.id)
+	f.id = o.eval.Mail.Labels.Identify(m)
+	t, reject := text.NewExtractor(o.eval.Text).Extract(m, &f.id)
 	if reject != nil {
 		return nil, refuse(reject)
 	}

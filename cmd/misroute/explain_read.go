@@ -17,16 +17,16 @@ import (
 
 // examine reads the message in every way that the report is about.
 func (o *explainOptions) examine(ctx context.Context, r router.Router, m *foundMessage) (*reports.Examined, error) {
-	subject := o.eval.subject
+	subject := o.eval.Subject
 	var enc router.Encoded
 	r.Encode(&enc, []byte(m.text.Reading(subject)))
 	facts := r.Facts()
 	whole, reference := r.Whole()
-	set := o.eval.setting
+	set := o.eval.Setting
 	e := &reports.Examined{
 		MessageID: m.id.MessageID, Source: m.source, Member: m.member, RecordNo: m.recordNo, Language: m.text.Language,
 		Label: m.id.Label, Routed: m.id.Routed, Queues: r.Queues(), Kernel: facts.Kernel, Precision: facts.Precision,
-		Cap: set.MaxTokens, Strategy: set.Strategy.String(), Quotes: o.eval.text.Quotes, Subject: subject, Reference: reference,
+		Cap: set.MaxTokens, Strategy: set.Strategy.String(), Quotes: o.eval.Text.Quotes, Subject: subject, Reference: reference,
 		Router: result.ModelFacts{
 			Name: facts.Name, Family: facts.Family, SHA256: facts.SHA256, Tokenizer: facts.Tokenizer, TokenizerSHA256: facts.TokenizerSHA256,
 			Parameters: facts.Parameters, Layers: facts.Layers, Heads: facts.Heads, Hidden: facts.Hidden, Positions: facts.Positions, TrainedCap: facts.TrainedCap,
@@ -107,7 +107,7 @@ func (x *reader) read(e *router.Encoded, set router.Setting) (*router.Reading, e
 }
 
 func (o *explainOptions) readAll(x *reader, e *reports.Examined) error {
-	set := o.eval.setting
+	set := o.eval.Setting
 	atCap, err := x.read(x.enc, set)
 	if err != nil {
 		return err
@@ -141,11 +141,11 @@ func (o *explainOptions) readAll(x *reader, e *reports.Examined) error {
 // readCaps reads the message at rising caps, by its own strategy where one pass cuts the message, else
 // from its head. A router that cuts by itself has none.
 func (o *explainOptions) readCaps(x *reader, e *reports.Examined) error {
-	set := o.eval.setting
+	set := o.eval.Setting
 	if set.Strategy == window.KeepWindows {
 		set = router.Setting{}
 	}
-	for _, limit := range risingCaps(x.enc.Tokens(), o.eval.setting.MaxTokens, x.r.Facts().Positions) {
+	for _, limit := range risingCaps(x.enc.Tokens(), o.eval.Setting.MaxTokens, x.r.Facts().Positions) {
 		set.MaxTokens, set.WindowTokens = limit, 0
 		if set.HeadTokens >= limit {
 			set.HeadTokens = 0 // the quarter of it that is usual
@@ -199,9 +199,9 @@ func (o *explainOptions) readWindows(x *reader, e *reports.Examined) error {
 	}
 	specials := x.enc.Tokens() - (last - first)
 	room := (last - first + 3) / 4
-	if limit := o.eval.setting.MaxTokens; limit > specials {
+	if limit := o.eval.Setting.MaxTokens; limit > specials {
 		room = limit - specials
-		if o.eval.setting.Strategy != window.KeepWindows {
+		if o.eval.Setting.Strategy != window.KeepWindows {
 			room = (room + 1) / 2
 		}
 	}
@@ -252,7 +252,7 @@ const traceBytes = 1 << 30
 // lookInside fills in the attention maps or the shares of the reading's window.
 func (o *explainOptions) lookInside(l *router.Local, enc *router.Encoded, e *reports.Examined) error {
 	before, after := l.Tokenizer().Specials()
-	set := o.eval.setting
+	set := o.eval.Setting
 	limit := set.MaxTokens
 	if limit == 0 {
 		limit = set.WindowTokens

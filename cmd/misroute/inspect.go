@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"misroute/cmd/misroute/evaluation"
 	"misroute/pipeline/mail"
 	"misroute/pipeline/text"
 )
@@ -36,7 +37,7 @@ func InspectCommand() *cli.Command {
 			&cli.BoolFlag{Name: "with-text", Usage: "with --jsonl: subject and text too"},
 			&cli.BoolFlag{Name: "rejects", Usage: "list the rejected records with the place of their bytes"},
 			&cli.BoolFlag{Name: "allow-incomplete", Usage: "exit 0 for an export that is cut off"},
-		}, mailFlags()...),
+		}, evaluation.MailFlags()...),
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return usagef("inspect needs an EXPORT: a file, a folder or - for standard input")
@@ -52,8 +53,8 @@ func InspectCommand() *cli.Command {
 				return usagef("--with-text belongs to --jsonl")
 			}
 			var err error
-			if o.mail, o.text, err = mailOptions(c); err != nil {
-				return err
+			if o.mail, o.text, err = evaluation.MailOptions(c); err != nil {
+				return usageError(err)
 			}
 			return runInspect(c.Context, o, c.App.Writer)
 		},

@@ -16,6 +16,7 @@ import (
 
 	"misroute/attention"
 	"misroute/attention/train"
+	"misroute/cmd/misroute/evaluation"
 	"misroute/reports/cohort"
 	"misroute/reports/stats"
 	"misroute/reports/table"
@@ -55,7 +56,7 @@ func LadderCommand() *cli.Command {
 			&cli.StringFlag{Name: "judge", Usage: "ISO `WEEK` of the exports to judge by (2026-W46), or an export of its own"},
 			&cli.StringFlag{Name: "rungs", Value: strings.Join(rungs, ","), Usage: "which ones, in this order"},
 			&cli.StringFlag{Name: "group-header", Usage: "count misroutes by the value of header `NAME` too"},
-			&cli.IntFlag{Name: "cap", Value: defaultCap, Usage: "most tokens read of a message"},
+			&cli.IntFlag{Name: "cap", Value: evaluation.DefaultCap, Usage: "most tokens read of a message"},
 			&cli.IntFlag{Name: "epochs", Value: 12, Usage: "passes over the mail"},
 			&cli.IntFlag{Name: "batch", Value: 16, Usage: "messages a step"},
 			&cli.Float64Flag{Name: "rate", Value: 2e-3, Usage: "peak learning rate"},
@@ -68,7 +69,7 @@ func LadderCommand() *cli.Command {
 			&cli.IntFlag{Name: "workers", Usage: "goroutines (default: one a core)"},
 			&cli.StringFlag{Name: "as", Value: "text", Usage: "form of the table: text, markdown, csv, html"},
 			progressFlag(),
-		}, mailFlags()),
+		}, evaluation.MailFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := bindLadder(c)
 			if err != nil {
@@ -112,8 +113,10 @@ func bindLadder(c *cli.Context) (ladderOptions, error) {
 		return o, err
 	}
 	var err error
-	o.train.mail, o.train.text, err = mailOptions(c)
-	return o, err
+	if o.train.mail, o.train.text, err = evaluation.MailOptions(c); err != nil {
+		return o, usageError(err)
+	}
+	return o, nil
 }
 
 // climbed is what one rung came to.

@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
-)
 
-// version is the tool's version, recorded in every run.
-const version = "0.1.0"
+	"misroute/cmd/misroute/evaluation"
+)
 
 func main() {
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
@@ -46,7 +45,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	return &cli.App{
 		Name:    "misroute",
 		Usage:   "evaluate email routers: misroutes by length, and what the token cap cost",
-		Version: version,
+		Version: evaluation.Version,
 		Description: "Typical Monday:\n" +
 			"  misroute eval --model models/router --out runs/2026-W47 inbox-2026-W47.mbox\n" +
 			"  misroute compare runs/2026-W47 runs/2026-W47-candidate",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"misroute/cmd/misroute/evaluation"
 	"misroute/pipeline/result"
 	"misroute/reports"
 	"misroute/tokenize/window"
@@ -25,7 +26,7 @@ func SweepCommand() *cli.Command {
 			"  misroute sweep --model models/router inbox-2026-W47.mbox\n" +
 			"  misroute sweep --model models/router --caps 64,128,256,512,none --strategies head,tail,head+tail inbox.mbox\n\n" +
 			"Exit codes: as for eval.",
-		Flags: append(append(routerFlags(), append(runFlags(), reportFlags()...)...), append(mailFlags(),
+		Flags: append(append(evaluation.RouterFlags(), append(runFlags(), reportFlags()...)...), append(evaluation.MailFlags(),
 			&cli.StringFlag{Name: "caps", Category: "Truncation:", Value: "64,128,256,512,none", Usage: "caps to compare, in tokens; none: the whole message"},
 			&cli.StringFlag{Name: "strategies", Category: "Truncation:", Value: "head,tail,head+tail,windows", Usage: "strategies to compare"},
 			&cli.IntFlag{Name: "placebos", Category: "Truncation:", Value: 5, Usage: "random cuts of the same size for each cut message"},
@@ -35,18 +36,18 @@ func SweepCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if o.asRouted {
+			if o.AsRouted {
 				return usagef("sweep reads the mail again at other caps: it needs --model, not --as-routed")
 			}
-			if o.caps, o.strategies, err = bindSweep(c); err != nil {
+			if o.Caps, o.Strategies, err = bindSweep(c); err != nil {
 				return err
 			}
-			if o.placebos = c.Int("placebos"); o.placebos < 0 || o.placebos > 100 {
-				return usagef("--placebos %d: want 0 to 100", o.placebos)
+			if o.Placebos = c.Int("placebos"); o.Placebos < 0 || o.Placebos > 100 {
+				return usagef("--placebos %d: want 0 to 100", o.Placebos)
 			}
 			// The control is what a sweep stands on: every uncut message unless asked otherwise.
 			if !c.IsSet("control") {
-				o.control = 1
+				o.Control = 1
 			}
 			return runSweep(c.Context, o, c.App.Writer, c.App.ErrWriter)
 		},
@@ -57,7 +58,7 @@ func SweepCommand() *cli.Command {
 // reference reading.
 func bindSweep(c *cli.Context) (caps []int, strategies []window.Strategy, err error) {
 	for _, word := range strings.Split(c.String("caps"), ",") {
-		n, err := parseCap(strings.TrimSpace(word))
+		n, err := evaluation.ParseCap(strings.TrimSpace(word))
 		if err != nil {
 			return nil, nil, usagef("--caps %w", err)
 		}

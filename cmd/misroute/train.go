@@ -18,6 +18,7 @@ import (
 	"misroute/attention"
 	"misroute/attention/checkpoint"
 	"misroute/attention/train"
+	"misroute/cmd/misroute/evaluation"
 	"misroute/pipeline/mail"
 	"misroute/pipeline/text"
 	"misroute/tokenize"
@@ -82,7 +83,7 @@ func TrainCommand() *cli.Command {
 			"  misroute train --from models/minilm --rate 3e-5 --epochs 3 --out models/tuned inbox-2026-W4*.mbox\n\n" +
 			"Exit codes: 0 done; 1 the loss is no number any more (the last good model is kept); 2 unusable input;\n" +
 			"130 interrupted (a transformer goes on with --resume).",
-		Flags: slices.Concat(trainFlags(), mailFlags()),
+		Flags: slices.Concat(trainFlags(), evaluation.MailFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := bindTrain(c)
 			if err != nil {
@@ -169,8 +170,10 @@ func bindTrain(c *cli.Context) (trainOptions, error) {
 		return o, err
 	}
 	var err error
-	o.mail, o.text, err = mailOptions(c)
-	return o, err
+	if o.mail, o.text, err = evaluation.MailOptions(c); err != nil {
+		return o, usageError(err)
+	}
+	return o, nil
 }
 
 // check finds flags that make no sense, before any mail is read.
@@ -388,7 +391,7 @@ func (t *trainer) temperature(logits [][]float32) float32 {
 // fitWords learns the words router: once without the held-out messages, to judge it and to make its
 // scores honest, and then once more with all of them.
 func (t *trainer) fitWords(ctx context.Context) (string, error) {
-	training := map[string]any{"router": routerWords, "tool": version, "seed": t.o.seed, "messages": len(t.all)}
+	training := map[string]any{"router": routerWords, "tool": evaluation.Version, "seed": t.o.seed, "messages": len(t.all)}
 	factor := float32(1)
 	judged := ""
 	if len(t.held) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"misroute/cmd/misroute/evaluation"
 	"misroute/pipeline"
 	"misroute/pipeline/mail"
 	"misroute/pipeline/result"
@@ -24,7 +25,7 @@ func VerifyCommand() *cli.Command {
 			"  misroute verify runs/2026-W47\n" +
 			"  misroute verify --model models/router --sample 200 runs/2026-W47 inbox-2026-W47.mbox\n\n" +
 			"Exit codes: 0 all is well; 1 something is not; 2 unusable input.",
-		Flags: append(append(routerFlags(), mailFlags()...), append(runFlags(),
+		Flags: append(append(evaluation.RouterFlags(), evaluation.MailFlags()...), append(runFlags(),
 			&cli.IntFlag{Name: "sample", Value: 50, Usage: "evaluate `N` messages again"},
 			&cli.StringFlag{Name: "caps", Category: "Truncation:", Usage: "caps of a sweep's run"},
 			&cli.StringFlag{Name: "strategies", Category: "Truncation:", Value: "head,tail,head+tail,windows", Usage: "strategies of a sweep's run"},
@@ -46,11 +47,7 @@ func runVerify(ctx context.Context, c *cli.Context, stdout io.Writer) error {
 		return usageError(err)
 	}
 	found := pipeline.Problems(f)
-	id, err := runID(f.Run)
-	if err != nil {
-		return err
-	}
-	if id != f.Run.RunID {
+	if id := f.Run.ID(); id != f.Run.RunID {
 		found = append(found, fmt.Sprintf("run id: the facts hash to %s, the file says %s", id, f.Run.RunID))
 	}
 	for _, p := range found {
@@ -85,32 +82,32 @@ func verifySource(ctx context.Context, c *cli.Context, f *result.Folder, exports
 		return 0, err
 	}
 	if len(f.Run.Caps) > 0 {
-		if o.caps, o.strategies, err = bindSweep(c); err != nil {
+		if o.Caps, o.Strategies, err = bindSweep(c); err != nil {
 			return 0, err
 		}
-		o.placebos = c.Int("placebos")
+		o.Placebos = c.Int("placebos")
 	}
-	r, err := openRouter(ctx, &o, io.Discard)
+	r, err := o.OpenRouter(ctx, io.Discard)
 	if err != nil {
-		return 0, err
+		return 0, usageError(err)
 	}
-	run := runFacts(&o, r)
-	key, err := runKey(&o, run)
+	key, err := o.Key(o.Facts(r))
 	if err != nil {
-		return 0, err
+		return 0, usageError(err)
 	}
 	if key["all"] != f.Run.Key {
 		return 0, usagef("the run was made with other options, another model or another kernel (model %s, cap %d %s, kernel %s): give verify the flags of its eval",
 			f.Run.Model.Name, f.Run.Cap, f.Run.Strategy, f.Run.Kernel)
 	}
-	src, err := mail.Open(ctx, exports, o.mail)
+	src, err := mail.Open(ctx, exports, o.Mail)
 	if err != nil {
 		return 0, usageError(err)
 	}
 	defer src.Close()
-	p := o.pipeline(r)
+	p := o.Pipeline(r)
+	p.Workers, p.Memory = o.workers, o.memory
 	p.Shard = pipeline.Shard{} // the places are the run's own
-	n, differences, err := pipeline.Rescore(ctx, src, &o.mail.Labels, f, p, c.Int("sample"))
+	n, differences, err := pipeline.Rescore(ctx, src, &o.Mail.Labels, f, p, c.Int("sample"))
 	if err != nil {
 		return 0, err
 	}

@@ -6,7 +6,12 @@
 // The package stores numbers and has no opinion about them: no metrics, no statistics.
 package result
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+)
 
 // SchemaVersion is the version of the row layout, written into every file. A reader refuses a
 // newer one and says so.
@@ -192,6 +197,17 @@ type Run struct {
 	Ledger     Ledger         `json:"ledger"`
 	Sources    []SourceLedger `json:"sources"`
 	Warnings   []string       `json:"warnings,omitempty"` // of the run, for a person
+}
+
+// ID is a hash of configuration and inputs: the same run has the same id.
+func (r Run) ID() string {
+	r.RunID = ""
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // strings and numbers alone: cannot be
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
 }
 
 // ModelFacts names the router that was evaluated. A run as routed (without a model) has Family

@@ -1,4 +1,4 @@
-package main
+package evaluation
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 
 const mailCategory = "Reading the export:"
 
-// mailFlags are the flags that say how an export is read. Every verb that reads mail has them, so
+// MailFlags are the flags that say how an export is read. Every verb that reads mail has them, so
 // that all read it the same way.
-func mailFlags() []cli.Flag {
+func MailFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "format", Category: mailCategory, Usage: "`FORMAT` of the export: mbox, mboxo, mboxrd, mboxcl, maildir, folder, eml, csv, jsonl, json, zip, tar (default: told from the content)"},
 		&cli.StringFlag{Name: "preset", Category: mailCategory, Usage: "field names of a help desk: zendesk, freshdesk, takeout"},
@@ -35,13 +35,13 @@ func mailFlags() []cli.Flag {
 	}
 }
 
-// mailOptions turns the flags of mailFlags into options.
-func mailOptions(c *cli.Context) (mail.Options, text.Options, error) {
+// MailOptions turns the flags of MailFlags into options.
+func MailOptions(c *cli.Context) (mail.Options, text.Options, error) {
 	limits := mail.Limits{MessageBytes: c.Int64("max-message-bytes"), Expansion: c.Int64("max-expansion")}.OrDefault()
 	m := mail.Options{Format: mail.Format(c.String("format")), Preset: c.String("preset"), Limits: limits}
 	t := text.Options{Quotes: c.String("quotes"), NoSubject: c.Bool("no-subject"), Limits: limits}
 	if t.Quotes != text.QuotesStrip && t.Quotes != text.QuotesKeep {
-		return m, t, usagef("--quotes %q: use strip or keep", t.Quotes)
+		return m, t, fmt.Errorf("--quotes %q: use strip or keep", t.Quotes)
 	}
 	roles, err := mailRoles(c)
 	if err != nil {
@@ -50,7 +50,7 @@ func mailOptions(c *cli.Context) (mail.Options, text.Options, error) {
 	m.Map = roles
 	if path := c.String("groups"); path != "" {
 		if m.Groups, err = mail.LoadGroups(path); err != nil {
-			return m, t, usageError(err)
+			return m, t, err
 		}
 	}
 	m.Labels.Header, m.Labels.RoutedHeader = c.String("label-header"), c.String("routed-header")
@@ -62,16 +62,16 @@ func mailOptions(c *cli.Context) (mail.Options, text.Options, error) {
 	}
 	if path := c.String("labels"); path != "" {
 		if m.Labels.File, err = mail.LoadLabels(path); err != nil {
-			return m, t, usageError(err)
+			return m, t, err
 		}
 	}
 	if tz := c.String("tz"); tz != "" {
 		if m.Labels.Zone, err = time.LoadLocation(tz); err != nil {
-			return m, t, usagef("--tz %q: not a time zone; use a name such as Europe/Berlin", tz)
+			return m, t, fmt.Errorf("--tz %q: not a time zone; use a name such as Europe/Berlin", tz)
 		}
 	}
 	if err := m.Check(); err != nil {
-		return m, t, usageError(err)
+		return m, t, err
 	}
 	return m, t, nil
 }
@@ -82,7 +82,7 @@ func mailRoles(c *cli.Context) (map[string]string, error) {
 	for _, pair := range c.StringSlice("map") {
 		role, column, ok := strings.Cut(pair, "=")
 		if !ok || column == "" {
-			return nil, usagef("--map %q: write ROLE=COLUMN, such as body=description", pair)
+			return nil, fmt.Errorf("--map %q: write ROLE=COLUMN, such as body=description", pair)
 		}
 		roles[strings.TrimSpace(role)] = strings.TrimSpace(column)
 	}
@@ -92,7 +92,7 @@ func mailRoles(c *cli.Context) (map[string]string, error) {
 			continue
 		}
 		if other, ok := roles[role]; ok && other != column {
-			return nil, usageError(fmt.Errorf("--%s %s contradicts --map %s=%s", flag, column, role, other))
+			return nil, fmt.Errorf("--%s %s contradicts --map %s=%s", flag, column, role, other)
 		}
 		roles[role] = column
 	}
