@@ -142,12 +142,27 @@ type job struct {
 	timing   result.Timing
 }
 
+// scorable says whether the message is text by now, for the router to read.
+func (j *job) scorable() bool { return j.reject == nil && j.row.Scored() }
+
+// release gives back what the stages shared with other messages.
+func (j *job) release() {
+	if j.enc != nil {
+		encodings.Put(j.enc)
+		j.enc = nil
+	}
+}
+
+func (j *job) outcome() Outcome {
+	return Outcome{Row: j.row, Readings: j.readings, Timing: j.timing, Reject: j.reject}
+}
+
 // Run evaluates src into out. A cancelled ctx drains: what was begun is finished and made durable,
 // and Summary.Interrupted is set. An error means that the run cannot go on; what was finished before
 // it is durable too, and a later run can resume from it.
 func Run(ctx context.Context, src Source, labels Identifier, out *result.Partial, o Options) (Summary, error) {
 	o.defaults()
-	w, err := newWriter(out, src, o)
+	w, err := writerOf(out, src, o)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -272,7 +287,7 @@ func (r *runner) parse(fail context.Context, in <-chan *job, out chan<- *job) er
 				return nil
 			}
 			j.guard(stageText, func() { r.parseOne(x, j) })
-			if j.reject != nil || !j.row.Scored() {
+			if !j.scorable() {
 				close(j.done)
 				continue
 			}

@@ -37,12 +37,12 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%d/%d", s.I, s.N)
 }
 
-// has says whether the message belongs to the shard. It goes by content, so that one huge mbox splits
-// evenly and true copies stay together.
-func (s Shard) has(m *mail.Message) bool {
-	if s.N <= 1 {
-		return true
-	}
+// has says whether the message belongs to the shard.
+func (s Shard) has(m *mail.Message) bool { return s.N <= 1 || PartOf(m, s.N) == s.I }
+
+// PartOf says in which of n parts a message is, from 1. It goes by content, so that one huge mbox
+// splits evenly and true copies stay together.
+func PartOf(m *mail.Message, n int) int {
 	h := fnv.New64a()
 	switch {
 	case m.Raw != nil:
@@ -54,7 +54,7 @@ func (s Shard) has(m *mail.Message) bool {
 	}
 	// FNV's low bits are weak for short texts: fold the high ones in.
 	sum := h.Sum64()
-	return (sum^sum>>32)%uint64(s.N) == uint64(s.I-1)
+	return int((sum^sum>>32)%uint64(n)) + 1
 }
 
 // Merge writes the parts of one evaluation, in any order, as the run that an unsharded evaluation

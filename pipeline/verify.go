@@ -16,7 +16,7 @@ import (
 
 // Recount counts a finished run's rows and rejects anew.
 func Recount(f *result.Folder) (result.Ledger, map[string]result.SourceLedger) {
-	w := writer{sources: map[string]*result.SourceLedger{}, queues: map[string]bool{}, allRoutable: len(f.Run.Queues) == 0}
+	w := writer{sources: map[string]*result.SourceLedger{}, queues: map[string]bool{}, asRouted: len(f.Run.Queues) == 0}
 	for _, q := range f.Run.Queues {
 		w.queues[q] = true
 	}

@@ -16,15 +16,16 @@ import (
 // Apart from resumed, which the reader calls, only one goroutine uses it.
 type writer struct {
 	out    *result.Partial
-	src    Source
-	o      Options
+	src    progressed
+	o      Options // events and quarantine
 	queues map[string]bool
-	// allRoutable: without a model every label can be routed to.
-	allRoutable bool
-	seg         result.Segment
-	began       time.Time // of the segment
-	start       time.Time
-	lastSay     time.Time
+	// asRouted: without a model every label can be routed to, and nothing was timed.
+	asRouted bool
+	name     string // of the run's own setting
+	seg      result.Segment
+	began    time.Time // of the segment
+	start    time.Time
+	lastSay  time.Time
 
 	ledger  result.Ledger
 	sources map[string]*result.SourceLedger
@@ -59,17 +60,33 @@ type meanTime struct {
 	count int64
 }
 
-func newWriter(out *result.Partial, src Source, o Options) (*writer, error) {
+// progressed is what the writer wants to know of a source.
+type progressed interface {
+	Sources() []mail.Source
+	BytesRead() int64
+	TotalBytes() int64
+}
+
+func newWriter(out *result.Partial, queues []string, asRouted bool, name string) *writer {
 	w := &writer{
-		out: out, src: src, o: o, allRoutable: o.Router == nil, start: time.Now(), began: time.Now(),
+		out: out, asRouted: asRouted, name: name, start: time.Now(), began: time.Now(),
 		queues: map[string]bool{}, sources: map[string]*result.SourceLedger{},
 		first: map[[16]byte]int64{}, setting: map[string]*meanTime{}, skipped: map[string]int64{},
 	}
-	if o.Router != nil {
-		for _, q := range o.Router.Queues() {
-			w.queues[q] = true
-		}
+	for _, q := range queues {
+		w.queues[q] = true
 	}
+	return w
+}
+
+// writerOf makes the writer of a run, which may go on with one that was interrupted.
+func writerOf(out *result.Partial, src Source, o Options) (*writer, error) {
+	var queues []string
+	if o.Router != nil {
+		queues = o.Router.Queues()
+	}
+	w := newWriter(out, queues, o.Router == nil, o.Setting.Name())
+	w.src, w.o = src, o
 	err := out.Each(func(s *result.Segment) error {
 		for i := range s.Rows {
 			row := &s.Rows[i]
@@ -132,58 +149,59 @@ func (w *writer) write(fail context.Context, r *runner, in <-chan *job) error {
 			return err
 		}
 		r.memory.Release(j.bytes)
-		if w.seg.Messages() >= segmentMessages || time.Since(w.began) > segmentAge {
-			if err := w.flush(); err != nil {
-				return err
-			}
+		if err := w.flushFull(); err != nil {
+			return err
 		}
 		w.say(false)
 	}
 }
 
-// add takes a finished message into the segment.
+// add takes a finished message.
 func (w *writer) add(j *job) error {
-	if j.enc != nil {
-		encodings.Put(j.enc)
-		j.enc = nil
+	j.release()
+	o := j.outcome()
+	w.take(&o)
+	if o.Reject != nil && w.o.Quarantine != nil {
+		return w.o.Quarantine(o.Reject, j.msg.Raw)
 	}
-	if j.reject != nil {
-		w.countReject(j.reject)
-		w.seg.Rejects = append(w.seg.Rejects, *j.reject)
-		if w.o.Quarantine != nil {
-			return w.o.Quarantine(j.reject, j.msg.Raw)
-		}
-		return nil
+	return nil
+}
+
+// take puts an outcome into the segment.
+func (w *writer) take(o *Outcome) {
+	if o.Reject != nil {
+		w.countReject(o.Reject)
+		w.seg.Rejects = append(w.seg.Rejects, *o.Reject)
+		return
 	}
-	row := &j.row
+	row := &o.Row
 	if row.Scored() {
 		key := contentKey(row)
 		if first, again := w.first[key]; again {
 			makeDuplicate(row, first)
-			j.readings = nil
+			o.Readings = nil
 		} else {
 			w.first[key] = row.RecordNo
 		}
 	}
 	w.count(row)
 	if row.Scored() {
-		if w.o.Router != nil {
-			w.seg.Timings = append(w.seg.Timings, j.timing)
-			w.scoring += time.Duration(j.timing.ScoreNanos)
-			w.time(w.o.Setting.Name(), j.timing.ScoreNanos)
+		if !w.asRouted {
+			w.seg.Timings = append(w.seg.Timings, o.Timing)
+			w.scoring += time.Duration(o.Timing.ScoreNanos)
+			w.time(w.name, o.Timing.ScoreNanos)
 		}
 		w.scored++
 		w.tokens += int64(row.TokensKept)
-		for i := range j.readings {
-			x := &j.readings[i]
+		for i := range o.Readings {
+			x := &o.Readings[i]
 			w.time(fmt.Sprintf("%s %d %s", x.Kind, x.Cap, x.Strategy), x.Nanos)
 			w.tokens += int64(x.TokensKept)
 			x.Nanos = 0
 		}
-		w.seg.Readings = append(w.seg.Readings, j.readings...)
+		w.seg.Readings = append(w.seg.Readings, o.Readings...)
 	}
 	w.seg.Rows = append(w.seg.Rows, *row)
-	return nil
 }
 
 func (w *writer) time(name string, nanos int64) {
@@ -255,7 +273,7 @@ func (w *writer) count(row *result.Row) {
 		return
 	}
 	l.Labelled++
-	if w.allRoutable || w.queues[row.Label] {
+	if w.asRouted || w.queues[row.Label] {
 		l.Routable++
 	} else {
 		l.Unroutable++
@@ -263,6 +281,14 @@ func (w *writer) count(row *result.Row) {
 	if row.Wrong() {
 		w.wrong++
 	}
+}
+
+// flushFull makes a segment durable that is large or old enough.
+func (w *writer) flushFull() error {
+	if w.seg.Messages() < segmentMessages && time.Since(w.began) <= segmentAge {
+		return nil
+	}
+	return w.flush()
 }
 
 // flush makes the segment durable, if there is anything in it.
@@ -282,14 +308,19 @@ func (w *writer) say(done bool) {
 		return
 	}
 	w.lastSay = now
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	w.peak = max(w.peak, int64(m.Sys-m.HeapReleased))
+	w.measure()
 	w.o.Events(Event{
 		Messages: w.ledger.Read, Rejected: w.ledger.Rejected, Wrong: w.wrong, Labelled: w.ledger.Labelled,
 		Tokens: w.tokens, BytesRead: w.src.BytesRead(), TotalBytes: w.src.TotalBytes(),
 		Elapsed: now.Sub(w.start), Done: done,
 	})
+}
+
+// measure looks at the memory that the process has.
+func (w *writer) measure() {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	w.peak = max(w.peak, int64(m.Sys-m.HeapReleased))
 }
 
 // balanced checks EVALUATION's ledger: nothing was lost and nothing counted twice.

@@ -84,7 +84,7 @@ func Open(ctx context.Context, paths []string, o Options) (*Reader, error) {
 		return nil, errors.New("no export given")
 	}
 	o.Limits = o.Limits.OrDefault()
-	r := &Reader{ctx: ctx, options: o, paths: paths, names: sourceNames(paths)}
+	r := &Reader{ctx: ctx, options: o, paths: paths, names: SourceNames(paths)}
 	known := true
 	for _, p := range paths {
 		if p == "-" {
@@ -133,8 +133,9 @@ func dirBytes(root string) (total int64) {
 	return total
 }
 
-// sourceNames are the base names of paths, with as many parent folders as keep them apart.
-func sourceNames(paths []string) []string {
+// SourceNames are the names that the sources of paths get: the base names, with the parent folder where
+// two have the same.
+func SourceNames(paths []string) []string {
 	names := make([]string, len(paths))
 	count := make(map[string]int)
 	for i, p := range paths {

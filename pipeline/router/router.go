@@ -61,12 +61,14 @@ type Setting struct {
 }
 
 // Name is "256 head", "none windows": for flags, reports and keys.
-func (s Setting) Name() string {
-	limit := "none"
+func (s Setting) Name() string { return s.Limit() + " " + s.Strategy.String() }
+
+// Limit is the cap in words: "256", "none".
+func (s Setting) Limit() string {
 	if s.MaxTokens > 0 {
-		limit = fmt.Sprint(s.MaxTokens)
+		return fmt.Sprint(s.MaxTokens)
 	}
-	return limit + " " + s.Strategy.String()
+	return "none"
 }
 
 // Encoded is a message's tokens.
