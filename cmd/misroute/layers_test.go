@@ -16,6 +16,7 @@ var allowed = map[string][]string{
 	"attention/kernel": {},
 	"tokenize":         {},
 	"pipeline/mail":    {},
+	"pipeline/object":  {},
 	"pipeline/result":  {},
 	"reports/stats":    {},
 	"reports/table":    {},

@@ -1,0 +1,193 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// Bucket is a bucket as a file system: prefixes that end in a slash are its folders. Names are keys as
+// they are stored; a folder's may end in a slash or not. It is bound to a context.
+type Bucket struct {
+	ctx   context.Context
+	store *Store
+	name  string
+}
+
+// Bucket gives the bucket of that name; whether it is there shows when it is used.
+func (s *Store) Bucket(ctx context.Context, name string) *Bucket { return &Bucket{ctx, s, name} }
+
+// Open opens an object to be read; the store is asked at the first read. Several reads at a time are
+// one after the other.
+func (b *Bucket) Open(name string) (fs.File, error) {
+	return &file{ctx: b.ctx, store: b.store, where: Address{b.name, name}}, nil
+}
+
+// Stat says what name is: an object, or else a folder with something in it.
+func (b *Bucket) Stat(name string) (fs.FileInfo, error) {
+	where := Address{b.name, name}
+	if name != "" && !strings.HasSuffix(name, "/") {
+		info, err := b.store.Stat(b.ctx, where)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return info.stat(), err
+		}
+		name += "/"
+	}
+	for _, err := range b.store.list(b.ctx, Address{b.name, name}, true) {
+		if err != nil {
+			return nil, err
+		}
+		return Info{Name: strings.TrimSuffix(name, "/"), folder: true}.stat(), nil
+	}
+	if name == "" {
+		return Info{folder: true}.stat(), nil
+	}
+	return nil, &Error{Where: where.String(), What: "neither an object nor a prefix with objects", Do: "check the key", kind: fs.ErrNotExist}
+}
+
+// ReadDir lists a folder in the order of names.
+func (b *Bucket) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name != "" && !strings.HasSuffix(name, "/") {
+		name += "/"
+	}
+	var list []fs.DirEntry
+	for info, err := range b.store.list(b.ctx, Address{b.name, name}, false) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, fs.FileInfoToDirEntry(info.stat()))
+	}
+	slices.SortFunc(list, func(x, y fs.DirEntry) int { return strings.Compare(x.Name(), y.Name()) })
+	return list, nil
+}
+
+// Stat asks for one object. An error unwraps to fs.ErrNotExist where there is none.
+func (s *Store) Stat(ctx context.Context, where Address) (Info, error) {
+	o, err := s.client.StatObject(ctx, where.Bucket, where.Key, minio.StatObjectOptions{})
+	if err != nil {
+		return Info{}, s.explain(where, err)
+	}
+	return infoOf(o), nil
+}
+
+// List lists the objects of a folder, without those of folders below it, by name.
+func (s *Store) List(ctx context.Context, folder Address) ([]Info, error) {
+	var list []Info
+	for info, err := range s.list(ctx, folder.In(""), false) {
+		if err != nil {
+			return nil, err
+		}
+		if !info.folder {
+			list = append(list, info)
+		}
+	}
+	return list, nil
+}
+
+// Folders lists the names of the folders in a folder.
+func (s *Store) Folders(ctx context.Context, folder Address) ([]string, error) {
+	var list []string
+	for info, err := range s.list(ctx, folder.In(""), false) {
+		if err != nil {
+			return nil, err
+		}
+		if info.folder {
+			list = append(list, info.Name)
+		}
+	}
+	return list, nil
+}
+
+// list goes over what stands below a prefix, all of it or one level. Names are those below the prefix.
+// A key that no folder could hold is an error: what it names would be lost silently.
+func (s *Store) list(ctx context.Context, prefix Address, all bool) func(func(Info, error) bool) {
+	return func(yield func(Info, error) bool) {
+		owner := false
+		o := minio.ListObjectsOptions{Prefix: prefix.Key, Recursive: all, FetchOwner: &owner}
+		for found := range s.client.ListObjectsIter(ctx, prefix.Bucket, o) {
+			if found.Err != nil {
+				err := found.Err
+				if ctx.Err() != nil {
+					err = ctx.Err()
+				}
+				yield(Info{}, s.explain(prefix, err))
+				return
+			}
+			info := infoOf(found)
+			info.Name = strings.TrimPrefix(found.Key, prefix.Key)
+			if info.Name == "" && info.Bytes == 0 {
+				continue // the mark that some tools leave for an empty folder
+			}
+			if !all {
+				info.Name, info.folder = strings.CutSuffix(info.Name, "/")
+			}
+			if !all && (info.Name == "" || info.Name == "." || info.Name == "..") {
+				yield(Info{}, &Error{Where: prefix.String(), What: fmt.Sprintf("the key %q is no file of a folder", found.Key), Do: "name the objects one by one"})
+				return
+			}
+			if !yield(info, nil) {
+				return
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			yield(Info{}, s.explain(prefix, err))
+		}
+	}
+}
+
+// Match lists the addresses that a pattern means, by name: *, ? and [a-z] stand for parts of a name and
+// match no slash. An address without them, or of an object whose key has them, stands for itself.
+func (s *Store) Match(ctx context.Context, pattern Address) ([]Address, error) {
+	i := strings.IndexAny(pattern.Key, "*?[")
+	if i < 0 {
+		return []Address{pattern}, nil
+	}
+	if _, err := s.Stat(ctx, pattern); err == nil {
+		return []Address{pattern}, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if _, err := path.Match(pattern.Key, ""); err != nil {
+		return nil, &Error{Where: pattern.String(), What: "a [ without its ]", Do: "write [[] for a plain one"}
+	}
+	var found []Address
+	prefix := Address{pattern.Bucket, pattern.Key[:i]}
+	for info, err := range s.list(ctx, prefix, true) {
+		if err != nil {
+			return nil, err
+		}
+		key := prefix.Key + info.Name
+		if ok, _ := path.Match(pattern.Key, key); ok { // its only error was looked for above
+			found = append(found, Address{pattern.Bucket, key})
+		}
+	}
+	if len(found) == 0 {
+		return nil, &Error{Where: pattern.String(), What: "matches no object", Do: "check the pattern", kind: fs.ErrNotExist}
+	}
+	slices.SortFunc(found, func(x, y Address) int { return strings.Compare(x.Key, y.Key) })
+	return found, nil
+}
+
+func (i Info) stat() fs.FileInfo { return stat{i} }
+
+// stat is an Info as the file system has it.
+type stat struct{ Info }
+
+func (s stat) Name() string       { return path.Base("/" + s.Info.Name) }
+func (s stat) Size() int64        { return s.Bytes }
+func (s stat) ModTime() time.Time { return s.Modified }
+func (s stat) IsDir() bool        { return s.folder }
+func (s stat) Sys() any           { return s.Info }
+func (s stat) Mode() fs.FileMode {
+	if s.folder {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}
