@@ -121,7 +121,7 @@ func TestArchives(t *testing.T) {
 					continue
 				}
 				var b bytes.Buffer
-				if err := Cut(context.Background(), &b, path, m.Member, m.Offset, m.Length); err != nil || b.String() != string(m.Raw) {
+				if err := Cut(context.Background(), &b, path, m.Member, m.Offset, m.Length, Options{}); err != nil || b.String() != string(m.Raw) {
 					t.Errorf("cut %s: %v, %q", m.Member, err, b.String())
 				}
 			}
@@ -287,10 +287,10 @@ func TestFolders(t *testing.T) {
 		t.Errorf("maildir: %q %+v", places(maildir), src)
 	}
 	var b bytes.Buffer
-	if err := Cut(context.Background(), &b, root, "late/cur/3:2,S", 0, 11); err != nil || b.String() != "Message-ID:" {
+	if err := Cut(context.Background(), &b, root, "late/cur/3:2,S", 0, 11, Options{}); err != nil || b.String() != "Message-ID:" {
 		t.Errorf("cut from a folder: %v %q", err, b.String())
 	}
-	if err := Cut(context.Background(), &b, root, "../"+filepath.Base(root)+"/refunds/2", 0, 11); err == nil {
+	if err := Cut(context.Background(), &b, root, "../"+filepath.Base(root)+"/refunds/2", 0, 11, Options{}); err == nil {
 		t.Error("a member may not point out of the folder")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,19 +14,29 @@ import (
 
 // Cut writes the bytes [offset, offset+length) of an export's uncompressed stream to w: the record
 // that a row or reject points to. member is the path inside a folder or archive, as Message.Member
-// has it; empty for a plain file.
-func Cut(ctx context.Context, w io.Writer, path, member string, offset, length int64) error {
+// has it; empty for a plain file. Of the options only Remote counts. What comes before is read over only
+// where the stream is compressed.
+func Cut(ctx context.Context, w io.Writer, path, member string, offset, length int64, o Options) error {
 	if offset < 0 || length < 0 {
 		return fmt.Errorf("%s: offset and length cannot be negative", path)
 	}
-	limits := DefaultLimits()
-	limits.Expansion = 1 << 40 // a person asked for these bytes
-	r, done, err := openMember(path, member, &limits)
+	o.Limits = DefaultLimits()
+	o.Limits.Expansion = 1 << 40 // a person asked for these bytes
+	r, done, err := openMember(ctx, path, member, &o)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := skip(ctx, r, offset); err != nil {
+	if s, ok := r.(io.Seeker); ok {
+		// Seeking beyond the end is no error; reading the byte before says where the end is.
+		if _, err := s.Seek(max(offset-1, 0), io.SeekStart); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		err = skip(ctx, r, min(offset, 1))
+	} else {
+		err = skip(ctx, r, offset)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, atOffset(err, "ends before byte", offset))
 	}
 	n, err := io.CopyN(w, r, length)
@@ -56,54 +67,80 @@ func skip(ctx context.Context, r io.Reader, n int64) error {
 	return nil
 }
 
-// openMember opens the uncompressed stream of a member.
-func openMember(path, member string, l *Limits) (io.Reader, func(), error) {
+// openMember opens the uncompressed stream of a member; an io.Seeker where any place of it can be had at
+// once.
+func openMember(ctx context.Context, path, member string, o *Options) (io.Reader, func(), error) {
 	if path == "-" {
-		r, err := descend(os.Stdin, "stdin", member, l)
+		r, err := descend(os.Stdin, "stdin", member, &o.Limits)
 		return r, func() {}, err
 	}
-	st, err := os.Stat(path)
+	files, name, err := o.locate(ctx, path)
 	if err != nil {
-		return nil, nil, &SourceError{Source: path, What: plainOSError(err)}
+		return nil, nil, err
+	}
+	_, local := files.(machine)
+	fail := func(err error) (io.Reader, func(), error) {
+		if local {
+			err = &SourceError{Source: path, What: plainOSError(err)}
+		}
+		return nil, nil, err
+	}
+	st, err := files.Stat(name)
+	if err != nil {
+		return fail(err)
 	}
 	if st.IsDir() {
-		file, rest, err := fileInDir(path, member)
+		file, rest, err := fileInDir(files, path, name, member)
 		if err != nil {
 			return nil, nil, err
 		}
-		path, member = file, rest
+		name, member = file, rest
+		if st, err = files.Stat(name); err != nil {
+			return fail(err)
+		}
 	}
-	f, err := os.Open(path)
+	f, err := files.Open(name)
 	if err != nil {
-		return nil, nil, &SourceError{Source: path, What: plainOSError(err)}
+		return fail(err)
 	}
-	r, err := descend(f, filepath.Base(path), member, l)
+	done := func() { f.Close() }
+	if parts, ok := f.(io.ReaderAt); ok && member == "" && st.Mode().IsRegular() {
+		whole := io.NewSectionReader(parts, 0, st.Size())
+		if _, how, err := unpack(io.NewSectionReader(parts, 0, st.Size()), name, &o.Limits); err == nil && how == "" {
+			return whole, done, nil
+		}
+	}
+	r, err := descend(f, st.Name(), member, &o.Limits)
 	if err != nil {
-		f.Close()
+		done()
 		return nil, nil, err
 	}
-	return r, func() { f.Close() }, nil
+	return r, done, nil
 }
 
 // fileInDir finds the file of a folder that member starts with; the rest lies inside that file.
-func fileInDir(root, member string) (file, rest string, err error) {
+func fileInDir(files FileSystem, path, root, member string) (file, rest string, err error) {
 	if member == "" {
-		return "", "", &SourceError{Source: root, What: "is a folder", Do: "name the file in it with --member"}
+		return "", "", &SourceError{Source: path, What: "is a folder", Do: "name the file in it with --member"}
+	}
+	stat := files.Stat
+	if _, local := files.(machine); local { // links are not followed
+		stat = func(name string) (fs.FileInfo, error) { return os.Lstat(filepath.FromSlash(name)) }
 	}
 	parts := strings.Split(member, "/")
 	for i := range parts {
-		rel := filepath.FromSlash(strings.Join(parts[:i+1], "/"))
-		if !filepath.IsLocal(rel) {
+		rel := strings.Join(parts[:i+1], "/")
+		if !filepath.IsLocal(filepath.FromSlash(rel)) {
 			break
 		}
-		if st, err := os.Lstat(filepath.Join(root, rel)); err != nil || st.Mode().IsRegular() {
+		if st, err := stat(below(root, rel)); err != nil || st.Mode().IsRegular() {
 			if err != nil {
 				break
 			}
-			return filepath.Join(root, rel), strings.Join(parts[i+1:], "/"), nil
+			return below(root, rel), strings.Join(parts[i+1:], "/"), nil
 		}
 	}
-	return "", "", &SourceError{Source: root, What: "has no file " + member}
+	return "", "", &SourceError{Source: path, What: "has no file " + member}
 }
 
 // descend unpacks r and goes into archives until member is used up.

@@ -3,8 +3,6 @@ package mail
 import (
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 )
@@ -16,7 +14,7 @@ type dirReader struct {
 	options *Options
 	src     *openSource
 	levels  []dirLevel
-	file    *os.File
+	file    fs.File
 	inner   recordReader
 	member  string
 	folder  string
@@ -33,23 +31,23 @@ type dirEntry struct {
 	mode fs.FileMode
 }
 
-func isMaildir(path string) bool {
+// isMaildir goes by the folders in it. A store has no empty folders: there a cur is all that is left
+// of a Maildir without new mail.
+func isMaildir(files FileSystem, folder string) bool {
+	_, local := files.(machine)
 	found := 0
 	for _, sub := range [...]string{"cur", "new", "tmp"} {
-		if st, err := os.Stat(filepath.Join(path, sub)); err == nil && st.IsDir() {
-			found++
+		if st, err := files.Stat(below(folder, sub)); err == nil && st.IsDir() {
+			if found++; !local && sub == "cur" {
+				return true
+			}
 		}
 	}
 	return found >= 2
 }
 
 func (d *dirReader) push(rel string, maildir bool) error {
-	f, err := os.Open(filepath.Join(d.root, filepath.FromSlash(rel)))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	list, err := f.ReadDir(-1)
+	list, err := d.src.files.ReadDir(below(d.root, rel))
 	if err != nil {
 		return err
 	}
@@ -122,12 +120,12 @@ func (d *dirReader) step() (*Message, error) {
 		rel = top.rel + "/" + e.name
 	}
 	inMaildir := top.maildir
-	full := filepath.Join(d.root, filepath.FromSlash(rel))
+	full, parent := below(d.root, rel), below(d.root, top.rel)
 	d.member, d.folder = rel, folderName(top.rel)
 	switch {
 	case e.mode.IsDir():
-		mailbox := (e.name == "cur" || e.name == "new") && isMaildir(filepath.Dir(full))
-		if e.name == "tmp" && isMaildir(filepath.Dir(full)) || ignored(e.name) && !isMaildir(full) {
+		mailbox := (e.name == "cur" || e.name == "new") && isMaildir(d.src.files, parent)
+		if e.name == "tmp" && isMaildir(d.src.files, parent) || ignored(e.name) && !isMaildir(d.src.files, full) {
 			return nil, nil
 		}
 		if err := d.push(rel, mailbox); err != nil {
@@ -148,7 +146,7 @@ func (d *dirReader) step() (*Message, error) {
 
 // open starts reading a file; a record comes back when that fails.
 func (d *dirReader) open(full string, maildir bool) *Message {
-	f, err := os.Open(full)
+	f, err := d.src.files.Open(full)
 	if err != nil {
 		return d.failed(err)
 	}

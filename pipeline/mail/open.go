@@ -64,7 +64,9 @@ type Reader struct {
 
 // openSource is the export being read.
 type openSource struct {
-	file  *os.File
+	files FileSystem
+	lost  error // what a remote file system failed with
+	file  fs.File
 	raw   io.Reader // counted and hashed
 	hash  hash.Hash
 	bytes int64
@@ -91,12 +93,19 @@ func Open(ctx context.Context, paths []string, o Options) (*Reader, error) {
 			known = false
 			continue
 		}
-		st, err := os.Stat(p)
+		files, name, err := o.locate(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		st, err := files.Stat(name)
+		if _, local := files.(machine); err != nil && !local {
+			return nil, err
+		}
 		if err != nil {
 			return nil, &SourceError{Source: p, What: plainOSError(err), Do: "check the path"}
 		}
 		if st.IsDir() {
-			r.total += dirBytes(p)
+			r.total += dirBytes(files, name)
 		} else {
 			r.total += st.Size()
 		}
@@ -121,15 +130,23 @@ func plainOSError(err error) string {
 	return err.Error()
 }
 
-func dirBytes(root string) (total int64) {
-	_ = filepath.WalkDir(root, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
+// dirBytes adds up the files of a folder, as far as they can be seen: what cannot is said when it is
+// to be read.
+func dirBytes(files FileSystem, root string) (total int64) {
+	list, err := files.ReadDir(root)
+	if err != nil {
+		return 0
+	}
+	for _, e := range list {
+		switch {
+		case e.IsDir():
+			total += dirBytes(files, below(root, e.Name()))
+		case e.Type().IsRegular():
 			if st, err := e.Info(); err == nil {
 				total += st.Size()
 			}
 		}
-		return nil
-	})
+	}
 	return total
 }
 
@@ -189,6 +206,9 @@ func (r *Reader) Next() (*Message, error) {
 		}
 		src := r.cur.info
 		m, err := r.cur.rr.next()
+		if r.cur.lost != nil {
+			return nil, r.cur.lost
+		}
 		if err == nil {
 			src.Seen++
 			m.Source, m.RecordNo = src.Name, src.Seen
@@ -216,6 +236,9 @@ func (r *Reader) finish(err error) error {
 	cur.complete()
 	cur.close()
 	r.cur = nil
+	if cur.lost != nil {
+		return cur.lost
+	}
 	if src.Seen == 0 && !src.Incomplete {
 		return &SourceError{Source: src.Name, What: "no messages in it", Do: "check that it is the right export"}
 	}
@@ -261,10 +284,16 @@ func (r *Reader) open() error {
 	r.sources = append(r.sources, Source{Name: name})
 	src := &openSource{hash: sha256.New(), read: &r.read, info: &r.sources[len(r.sources)-1]}
 	r.cur = src
-	err := src.open(p, name, &r.options)
+	err := src.open(r.ctx, p, name, &r.options)
+	if src.lost != nil {
+		err = src.lost
+	}
 	if err != nil {
 		src.close()
 		r.cur = nil
+		if src.lost != nil {
+			return err
+		}
 		var unusable *SourceError
 		if !errors.As(err, &unusable) {
 			err = &SourceError{Source: name, What: strings.TrimPrefix(err.Error(), name+": ")}
@@ -273,31 +302,43 @@ func (r *Reader) open() error {
 	return err
 }
 
-func (s *openSource) open(p, name string, o *Options) error {
+func (s *openSource) open(ctx context.Context, p, name string, o *Options) error {
 	if p == "-" {
 		s.raw = s.track(os.Stdin)
 		return s.records(name, o)
 	}
-	st, err := os.Stat(p)
+	var err error
+	if s.files, p, err = o.locate(ctx, p); err != nil {
+		return err
+	}
+	if _, local := s.files.(machine); !local {
+		s.files = watched{s.files, &s.lost}
+	}
+	st, err := s.files.Stat(p)
 	if err != nil {
 		return &SourceError{Source: name, What: plainOSError(err)}
 	}
 	if st.IsDir() {
 		d := &dirReader{root: p, options: o, src: s}
 		s.info.Format = FormatFolder
-		mailbox := isMaildir(p)
+		mailbox := isMaildir(s.files, p)
 		if mailbox {
 			s.info.Format = FormatMaildir
 		}
 		s.rr = d
 		return d.push("", false)
 	}
-	if s.file, err = os.Open(p); err != nil {
+	if s.file, err = s.files.Open(p); err != nil {
 		return &SourceError{Source: name, What: plainOSError(err)}
 	}
 	head := make([]byte, 4)
-	if n, _ := s.file.ReadAt(head, 0); n == 4 && detectFormat(head, "") == FormatZip && (o.Format == FormatAuto || o.Format == FormatZip) {
-		z, err := newZipReader(s.file, st.Size(), o, 0)
+	parts, ok := s.file.(io.ReaderAt)
+	if !ok {
+		s.raw = s.track(s.file)
+		return s.records(name, o)
+	}
+	if n, _ := parts.ReadAt(head, 0); n == 4 && detectFormat(head, "") == FormatZip && (o.Format == FormatAuto || o.Format == FormatZip) {
+		z, err := newZipReader(parts, st.Size(), o, 0)
 		if err != nil {
 			return err
 		}
@@ -346,8 +387,8 @@ func innerName(name, how string) string {
 
 // complete reads what no record needed, so that digest and size cover the whole file.
 func (s *openSource) complete() {
-	if s.zip {
-		s.bytes, _ = io.Copy(s.hash, io.NewSectionReader(s.file, 0, 1<<62))
+	if parts, ok := s.file.(io.ReaderAt); ok && s.zip {
+		s.bytes, _ = io.Copy(s.hash, io.NewSectionReader(parts, 0, 1<<62))
 	} else if s.raw != nil {
 		_, _ = io.Copy(io.Discard, s.raw)
 	}

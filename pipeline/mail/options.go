@@ -1,6 +1,9 @@
 package mail
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Options say how an export is read. Zero fields mean defaults.
 type Options struct {
@@ -10,6 +13,9 @@ type Options struct {
 	Groups map[string]string // help-desk group id to queue name
 	Labels Labels
 	Limits Limits
+	// Remote gives the file system that holds an export which is no path of this machine, and its name
+	// there; a nil file system says that it is one. Nil: every export is a path.
+	Remote func(ctx context.Context, path string) (FileSystem, string, error)
 }
 
 // Sources of a label, in their default order.

@@ -17,7 +17,7 @@ type Store struct {
 	set    settings
 	client *minio.Core
 	creds  *credentials.Credentials
-	who    string // where the credentials are from; empty: there are none
+	who    string                                        // where the credentials are from; empty: there are none
 	wait   func(ctx context.Context, failures int) error // before going on after so many failures in a row
 }
 

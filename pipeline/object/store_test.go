@@ -526,7 +526,7 @@ func TestFetchAndPut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.put(t, "model/1048576", noise(1<<20 - 1))
+	f.put(t, "model/1048576", noise(1<<20-1))
 	to := filepath.Join(dir, "changed")
 	if _, err := s.Fetch(t.Context(), Address{"mail", "model/1048576"}, info, to); !errors.Is(err, ErrChanged) {
 		t.Errorf("an object that changed since it was listed: %v", err)
