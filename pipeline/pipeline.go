@@ -67,6 +67,9 @@ type Options struct {
 
 	Workers int   // parse workers and route workers each; 0: GOMAXPROCS
 	Memory  int64 // bytes of messages in flight; 0: 256 MiB
+	// Checkpoint is how many messages are made durable together, the most a kill can cost; 0: 4096. It
+	// leaves no trace in the result.
+	Checkpoint int
 
 	// Events, if set, is called from one goroutine a few times a second, and once at the end.
 	Events func(Event)
@@ -97,6 +100,9 @@ func (o *Options) defaults() {
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
 	}
+	if o.Checkpoint <= 0 {
+		o.Checkpoint = segmentMessages
+	}
 	if o.Events == nil {
 		o.Events = func(Event) {}
 	}
@@ -118,6 +124,8 @@ type Summary struct {
 	Sources  []result.SourceLedger
 	Inputs   []result.InputFacts
 	Measured result.Measured
+	// Warnings about the sources, for a person: what changed while it was read.
+	Warnings []string
 	// Interrupted: the context was cancelled; everything that was begun was finished and is kept.
 	Interrupted bool
 	// FromLabelsFile counts the labels that the labels file gave; NotInLabelsFile has a few message ids
@@ -201,8 +209,8 @@ func Run(ctx context.Context, src Source, labels Identifier, out *result.Partial
 	if err != nil {
 		return s, err
 	}
-	if !s.Interrupted && w.pending() > 0 {
-		return s, fmt.Errorf("the unfinished run has %d messages more than the export: the export changed; start over without --resume", w.pending())
+	if !s.Interrupted && w.done.left > 0 {
+		return s, fmt.Errorf("the unfinished run has %d messages more than the export: the export changed; start over without --resume", w.done.left)
 	}
 	return s, w.balanced()
 }
@@ -251,7 +259,7 @@ func (r *runner) read(ctx, fail context.Context, w *writer, parse, ordered chan<
 			w.skipped[m.Source]++
 			continue
 		}
-		known, err := w.resumed(m)
+		known, err := w.done.has(m)
 		if err != nil {
 			return err
 		}

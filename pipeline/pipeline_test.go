@@ -281,6 +281,7 @@ func TestResumeGivesTheSameBytes(t *testing.T) {
 		if !s.Interrupted {
 			finish(t, p, s, out)
 		}
+		p.Close()
 	}
 	sameFiles(t, "interrupted five times", whole, out)
 }
@@ -293,6 +294,7 @@ func TestFailureKeepsWhatWasFinished(t *testing.T) {
 	if _, err := Run(context.Background(), &slice{raws: raws, failAt: 60}, labels(t), p, options(2)); err == nil || !strings.Contains(err.Error(), "read error") {
 		t.Fatalf("error %v, want the source's", err)
 	}
+	p.Close()
 	n := 0
 	q := start(t, out, true)
 	if err := q.Each(func(s *result.Segment) error { n += s.Messages(); return nil }); err != nil {
@@ -302,10 +304,15 @@ func TestFailureKeepsWhatWasFinished(t *testing.T) {
 		t.Skip("nothing was finished before the failure")
 	}
 	changed := append([]string(nil), raws...)
+	changed[0] = strings.Replace(raws[0], "word", "bird", 1)
+	if _, err := Run(context.Background(), &slice{raws: changed}, labels(t), q, options(2)); err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("another message of the same length: %v, want a refusal", err)
+	}
 	changed[0] += "one line more\r\n"
 	if _, err := Run(context.Background(), &slice{raws: changed}, labels(t), q, options(2)); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("a changed export: %v, want a refusal", err)
 	}
+	q.Close()
 	if _, err := Run(context.Background(), &slice{raws: raws[:n-1]}, labels(t), start(t, out, true), options(2)); err == nil || !strings.Contains(err.Error(), "more than the export") {
 		t.Errorf("a shorter export: %v, want a refusal", err)
 	}

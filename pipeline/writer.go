@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"runtime"
-	"slices"
 	"time"
 
 	"misroute/pipeline/mail"
@@ -13,7 +12,7 @@ import (
 )
 
 // writer takes the messages in reading order, finds duplicates, counts, and makes segments durable.
-// Apart from resumed, which the reader calls, only one goroutine uses it.
+// Apart from done, which is the reader's, only one goroutine uses it.
 type writer struct {
 	out    *result.Partial
 	src    progressed
@@ -22,10 +21,12 @@ type writer struct {
 	// asRouted: without a model every label can be routed to, and nothing was timed.
 	asRouted bool
 	name     string // of the run's own setting
-	seg      result.Segment
-	began    time.Time // of the segment
-	start    time.Time
-	lastSay  time.Time
+	// checkpoint is how many messages make a segment.
+	checkpoint int
+	seg        result.Segment
+	began      time.Time // of the segment
+	start      time.Time
+	lastSay    time.Time
 
 	ledger  result.Ledger
 	sources map[string]*result.SourceLedger
@@ -44,15 +45,7 @@ type writer struct {
 	fromFile int64    // labels that the labels file gave
 	noLabel  []string // examples of message ids that are not in it
 
-	// Messages of the run that is resumed, in order; rows and rejects apart, as they are stored.
-	doneRows, doneRejects []place
-}
-
-// place is where a message stood.
-type place struct {
-	source, member string
-	recordNo       int64
-	offset, length int64
+	done resumer
 }
 
 type meanTime struct {
@@ -69,7 +62,7 @@ type progressed interface {
 
 func newWriter(out *result.Partial, queues []string, asRouted bool, name string) *writer {
 	w := &writer{
-		out: out, asRouted: asRouted, name: name, start: time.Now(), began: time.Now(),
+		out: out, asRouted: asRouted, name: name, checkpoint: segmentMessages, start: time.Now(), began: time.Now(),
 		queues: map[string]bool{}, sources: map[string]*result.SourceLedger{},
 		first: map[[16]byte]int64{}, setting: map[string]*meanTime{}, skipped: map[string]int64{},
 	}
@@ -86,11 +79,12 @@ func writerOf(out *result.Partial, src Source, o Options) (*writer, error) {
 		queues = o.Router.Queues()
 	}
 	w := newWriter(out, queues, o.Router == nil, o.Setting.Name())
-	w.src, w.o = src, o
+	w.src, w.o, w.checkpoint = src, o, o.Checkpoint
+	w.done = resumer{out: out}
 	err := out.Each(func(s *result.Segment) error {
+		w.done.left += int64(s.Messages())
 		for i := range s.Rows {
 			row := &s.Rows[i]
-			w.doneRows = append(w.doneRows, place{row.Source, row.Member, row.RecordNo, row.ByteOffset, row.ByteLength})
 			if row.Status != result.StatusDuplicate && row.Status != result.StatusFiltered {
 				w.first[contentKey(row)] = row.RecordNo
 			}
@@ -98,34 +92,12 @@ func writerOf(out *result.Partial, src Source, o Options) (*writer, error) {
 		}
 		for i := range s.Rejects {
 			r := &s.Rejects[i]
-			w.doneRejects = append(w.doneRejects, place{r.Source, r.Member, r.RecordNo, r.ByteOffset, r.ByteLength})
 			w.countReject(r)
 		}
 		return nil
 	})
 	return w, err
 }
-
-// resumed says whether m was finished by the run that is resumed, and checks that it still stands
-// where it stood: resume goes by message, not by index.
-func (w *writer) resumed(m *mail.Message) (bool, error) {
-	if len(w.doneRows)+len(w.doneRejects) == 0 {
-		return false, nil
-	}
-	here := place{m.Source, m.Member, m.RecordNo, m.Offset, m.Length}
-	for _, list := range []*[]place{&w.doneRows, &w.doneRejects} {
-		if len(*list) > 0 && (*list)[0] == here {
-			*list = (*list)[1:]
-			return true, nil
-		}
-	}
-	next := slices.Concat(w.doneRows[:min(1, len(w.doneRows))], w.doneRejects[:min(1, len(w.doneRejects))])[0]
-	return false, fmt.Errorf("%s: record %d at byte %d (+%d) does not stand where the unfinished run saw record %d (byte %d, +%d): the export changed; start over without --resume",
-		m.Source, m.RecordNo, m.Offset, m.Length, next.recordNo, next.offset, next.length)
-}
-
-// pending counts messages of the resumed run that the source did not give.
-func (w *writer) pending() int { return len(w.doneRows) + len(w.doneRejects) }
 
 func (w *writer) write(fail context.Context, r *runner, in <-chan *job) error {
 	for {
@@ -160,6 +132,7 @@ func (w *writer) write(fail context.Context, r *runner, in <-chan *job) error {
 func (w *writer) add(j *job) error {
 	j.release()
 	o := j.outcome()
+	w.seg.Checksum = addChecksum(w.seg.Checksum, j.msg)
 	w.take(&o)
 	if o.Reject != nil && w.o.Quarantine != nil {
 		return w.o.Quarantine(o.Reject, j.msg.Raw)
@@ -285,7 +258,7 @@ func (w *writer) count(row *result.Row) {
 
 // flushFull makes a segment durable that is large or old enough.
 func (w *writer) flushFull() error {
-	if w.seg.Messages() < segmentMessages && time.Since(w.began) <= segmentAge {
+	if w.seg.Messages() < w.checkpoint && time.Since(w.began) <= segmentAge {
 		return nil
 	}
 	return w.flush()
@@ -343,6 +316,9 @@ func (w *writer) summary() Summary {
 		l := *w.source(src.Name)
 		l.Format, l.Incomplete, l.IncompleteAt = string(src.Format), src.Incomplete, src.IncompleteAt
 		s.Sources = append(s.Sources, l)
+		if src.Changed != "" {
+			s.Warnings = append(s.Warnings, src.Name+" "+src.Changed)
+		}
 		s.Inputs = append(s.Inputs, result.InputFacts{Name: src.Name, Format: string(src.Format), Bytes: src.Bytes, SHA256: src.SHA256})
 	}
 	seconds := time.Since(w.start).Seconds()

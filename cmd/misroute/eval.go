@@ -30,6 +30,7 @@ type evalOptions struct {
 	resume          bool
 	workers         int
 	memory          int64
+	checkpoint      int
 	progress        string
 	maxRejects      float64
 	allowIncomplete bool
@@ -52,7 +53,9 @@ func EvalCommand() *cli.Command {
 			"  misroute eval --model models/router --labels labels.csv --cap 128 inbox.mbox.gz\n" +
 			"  misroute eval --as-routed --routed-header X-Queue-Chosen inbox.mbox\n" +
 			"  zcat inbox.mbox.gz | misroute eval --model models/router --out runs/today -\n\n" +
-			"Exit codes: 0 done; 2 unusable input; 3 too many records rejected; 130 interrupted (go on with --resume).",
+			"Exit codes: 0 done; 1 disk full, or the model changed during the run (go on with --resume); 2 unusable input;\n" +
+			"3 too many records rejected, or a source cut off; 130 interrupted (go on with --resume). Ctrl-C once finishes the\n" +
+			"messages at hand, twice stops at once; both, and a kill, leave a run that --resume continues to the same bytes.",
 		Flags: slices.Concat(evaluation.RouterFlags(), runFlags(), reportFlags(), evaluation.MailFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := bindEval(c)
@@ -72,6 +75,7 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "resume", Category: "Run:", Usage: "go on with the interrupted run in --out"},
 		&cli.IntFlag{Name: "workers", Category: "Run:", Usage: "messages at a time (default: one a core)"},
 		&cli.StringFlag{Name: "memory", Category: "Run:", Value: "256MiB", Usage: "bytes of mail in flight"},
+		&cli.IntFlag{Name: "checkpoint", Category: "Run:", Value: 4096, Usage: "most messages that a killed run has to do again"},
 		progressFlag(),
 		&cli.Float64Flag{Name: "max-reject-rate", Category: "Run:", Value: 0.01, Usage: "share of records that may be rejected before the exit code is 3"},
 		&cli.BoolFlag{Name: "allow-incomplete", Category: "Run:", Usage: "a source that is cut off is no failure"},
@@ -93,7 +97,7 @@ func bindEval(c *cli.Context) (evalOptions, error) {
 // bindEvalOf reads everything but the report's flags.
 func bindEvalOf(c *cli.Context, exports []string) (evalOptions, error) {
 	o := evalOptions{
-		out: c.String("out"), force: c.Bool("force"), resume: c.Bool("resume"), workers: c.Int("workers"),
+		out: c.String("out"), force: c.Bool("force"), resume: c.Bool("resume"), workers: c.Int("workers"), checkpoint: c.Int("checkpoint"),
 		progress: c.String("progress"), maxRejects: c.Float64("max-reject-rate"),
 		allowIncomplete: c.Bool("allow-incomplete"), quarantine: c.String("quarantine"),
 	}
@@ -104,6 +108,9 @@ func bindEvalOf(c *cli.Context, exports []string) (evalOptions, error) {
 	o.OnlyRejects = c.String("only-rejects")
 	if o.maxRejects < 0 || o.maxRejects > 1 {
 		return o, usagef("--max-reject-rate %v: want a share from 0 to 1", o.maxRejects)
+	}
+	if o.checkpoint < 1 {
+		return o, usagef("--checkpoint %d: want at least 1", o.checkpoint)
 	}
 	if word := c.String("shard"); word != "" {
 		if o.Shard, err = pipeline.ParseShard(word); err != nil {
@@ -183,19 +190,20 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	if err != nil {
 		return nil, usageError(err)
 	}
+	defer partial.Close()
 	show, err := newProgress(o.progress, stderr)
 	if err != nil {
 		return nil, err
 	}
 	p := o.Pipeline(r)
-	p.Workers, p.Memory = o.workers, o.memory
+	p.Workers, p.Memory, p.Checkpoint = o.workers, o.memory, o.checkpoint
 	p.Events = showEvents(show)
 	if o.quarantine != "" {
 		p.Quarantine = quarantine(o.quarantine)
 	}
 	summary, err := pipeline.Run(ctx, source, &o.Mail.Labels, partial, p)
 	show.close()
-	if err != nil && summary.Ledger.Read == 0 {
+	if err != nil && summary.Ledger.Read == 0 && !fullDisk(err) {
 		return nil, usageError(err) // not one message came out: the input is of no use
 	}
 	if err != nil {
@@ -209,12 +217,20 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	}
 	if l, ok := r.(*router.Local); ok {
 		if err := l.Unchanged(); err != nil {
-			return nil, fmt.Errorf("the model changed during the run: %w", err)
+			return nil, fmt.Errorf("the model changed during the run: %w; put the old file back and go on with --resume, or start over", err)
 		}
 	}
+	for _, warning := range summary.Warnings {
+		fmt.Fprintf(stderr, "misroute: %s\n", warning)
+	}
 	run.Inputs, run.Sources, run.Ledger = summary.Inputs, summary.Sources, summary.Ledger
+	run.Warnings = append(run.Warnings, summary.Warnings...)
 	summary.Measured.Host = processor()
-	return publish(partial, o.out, o.report, run, summary.Measured)
+	folder, err := publish(partial, o.out, o.report, run, summary.Measured)
+	if err != nil {
+		return nil, fmt.Errorf("%w; every message is done and kept: finish with --resume --out %s", err, o.out)
+	}
+	return folder, nil
 }
 
 // narrow leaves of the source what --only-rejects asks for.

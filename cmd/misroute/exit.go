@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 )
 
 // Exit codes of the whole program. They follow the printed verdict: an input that does not parse is
@@ -41,6 +42,12 @@ func rejectedError(err error) error { return &exitError{exitRejected, err} }
 func regressionError(err error) error   { return &exitError{exitRegression, err} }
 func inconclusiveError(err error) error { return &exitError{exitInconclusive, err} }
 
+// fullDisk says whether err is about room on the disk, which is never the fault of the input, whoever
+// passed the error on.
+func fullDisk(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) || errors.Is(err, syscall.EIO)
+}
+
 // report prints err as one line and returns the exit code. An error that is interrupted work says so.
 func report(stderr io.Writer, err error) int {
 	if err == nil {
@@ -49,6 +56,8 @@ func report(stderr io.Writer, err error) int {
 	fmt.Fprintf(stderr, "misroute: %v\n", err)
 	var e *exitError
 	switch {
+	case fullDisk(err):
+		return exitFatal
 	case errors.As(err, &e):
 		return e.code
 	case errors.Is(err, context.Canceled):

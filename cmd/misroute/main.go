@@ -24,6 +24,7 @@ func main() {
 // run is main without the process: it returns the exit code. The first interrupt drains (verbs see
 // their context cancelled), the second one stops at once.
 func run(args []string, stdout, stderr io.Writer) (code int) {
+	quietLimits()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)

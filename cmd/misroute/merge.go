@@ -64,6 +64,7 @@ func runMerge(_ context.Context, o mergeOptions, stdout io.Writer) error {
 	if err != nil {
 		return usageError(err)
 	}
+	defer partial.Close()
 	run, measured, err := pipeline.Merge(o.parts, partial)
 	if err != nil {
 		return usageError(err)

@@ -75,4 +75,5 @@ type Source struct {
 	Incomplete   bool   // cut off or damaged, at uncompressed byte IncompleteAt
 	IncompleteAt int64
 	Fault        string // what broke, for a person
+	Changed      string // how the file changed while it was read, for a person; empty: it did not
 }

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // A SourceError says why an export cannot be used: what is wrong and what to do.
@@ -67,6 +68,8 @@ type openSource struct {
 	files FileSystem
 	lost  error // what a remote file system failed with
 	file  fs.File
+	size  int64     // of the file when it was opened; 0: unknown
+	time  time.Time // of its last change then
 	raw   io.Reader // counted and hashed
 	hash  hash.Hash
 	bytes int64
@@ -209,6 +212,9 @@ func (r *Reader) Next() (*Message, error) {
 		if r.cur.lost != nil {
 			return nil, r.cur.lost
 		}
+		if r.ctx.Err() != nil {
+			return nil, r.ctx.Err() // what was read up to an interrupt may be half a record
+		}
 		if err == nil {
 			src.Seen++
 			m.Source, m.RecordNo = src.Name, src.Seen
@@ -234,6 +240,7 @@ func (r *Reader) finish(err error) error {
 		src.IncompleteAt = faultOffset(cur.rr)
 	}
 	cur.complete()
+	cur.compare()
 	cur.close()
 	r.cur = nil
 	if cur.lost != nil {
@@ -275,7 +282,28 @@ func (t *tracked) Read(p []byte) (int, error) {
 	t.s.hash.Write(p[:n])
 	t.s.bytes += int64(n)
 	t.s.read.Add(int64(n))
+	if err == io.EOF && t.s.bytes < t.s.size {
+		// The end of a file that somebody cut is not the end of the export.
+		err = fmt.Errorf("the file shrank while it was read: it had %d bytes, the end came after %d", t.s.size, t.s.bytes)
+	}
 	return n, err
+}
+
+// compare says whether the file changed under the reader's hands.
+func (s *openSource) compare() {
+	if s.file == nil || s.time.IsZero() {
+		return
+	}
+	st, err := s.file.Stat()
+	switch {
+	case err != nil:
+	case st.Size() > s.size:
+		s.info.Changed = fmt.Sprintf("grew from %d to %d bytes while it was read; evaluated are the first %d", s.size, st.Size(), s.bytes)
+	case st.Size() < s.size:
+		s.info.Changed = fmt.Sprintf("shrank from %d to %d bytes while it was read; evaluated are the first %d", s.size, st.Size(), s.bytes)
+	case !st.ModTime().Equal(s.time):
+		s.info.Changed = "was written to while it was read; evaluated is a mixture of old and new"
+	}
 }
 
 func (r *Reader) open() error {
@@ -304,7 +332,7 @@ func (r *Reader) open() error {
 
 func (s *openSource) open(ctx context.Context, p, name string, o *Options) error {
 	if p == "-" {
-		s.raw = s.track(os.Stdin)
+		s.raw = s.track(newPipe(ctx, os.Stdin))
 		return s.records(name, o)
 	}
 	var err error
@@ -330,6 +358,12 @@ func (s *openSource) open(ctx context.Context, p, name string, o *Options) error
 	}
 	if s.file, err = s.files.Open(p); err != nil {
 		return &SourceError{Source: name, What: plainOSError(err)}
+	}
+	if _, local := s.files.(machine); local && st.Mode().IsRegular() {
+		if st, err = s.file.Stat(); err != nil {
+			return &SourceError{Source: name, What: plainOSError(err)}
+		}
+		s.size, s.time = st.Size(), st.ModTime()
 	}
 	head := make([]byte, 4)
 	parts, ok := s.file.(io.ReaderAt)

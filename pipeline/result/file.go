@@ -68,14 +68,14 @@ func (t *table[T]) flush() error {
 
 // close finishes the file and makes it durable; the first error of write or close counts.
 func (t *table[T]) close() error {
-	return errors.Join(t.flush(), t.w.Close(), t.f.Sync(), t.f.Close())
+	return first(t.flush(), t.w.Close(), t.f.Sync(), t.f.Close())
 }
 
 func (t *table[T]) abandon() { t.f.Close(); os.Remove(t.f.Name()) }
 
-// writeTable writes rows to a temporary name beside path and renames it, so that path is either
-// absent or whole.
-func writeTable[T any](path string, rows []T) error {
+// writeTable writes rows, and pairs of metadata, to a temporary name beside path and renames it, so
+// that path is either absent or whole.
+func writeTable[T any](path string, rows []T, metadata ...string) error {
 	tmp := path + ".tmp"
 	t, err := createTable[T](tmp)
 	if err != nil {
@@ -83,18 +83,22 @@ func writeTable[T any](path string, rows []T) error {
 	}
 	if err := t.write(rows); err != nil {
 		t.abandon()
-		return fmt.Errorf("%s: %w", path, err)
+		return err
+	}
+	for i := 0; i+1 < len(metadata); i += 2 {
+		t.w.SetKeyValueMetadata(metadata[i], metadata[i+1])
 	}
 	if err := t.close(); err != nil {
 		os.Remove(tmp)
-		return fmt.Errorf("%s: %w", path, err)
+		return err
 	}
 	return os.Rename(tmp, path)
 }
 
-// eachRow calls fn with runs of rows in file order; the slice is reused. A damaged file is an error
-// that names it, never a panic: parquet-go checks little of what it reads.
-func eachRow[T any](path string, fn func([]T) error) (meta string, err error) {
+// eachRow calls fn with runs of rows in file order; the slice is reused. It returns the metadata under
+// key. A damaged file is an error that names it, never a panic: parquet-go checks little of what it
+// reads.
+func eachRow[T any](path, key string, fn func([]T) error) (meta string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%s: not a readable Parquet file: %v", path, p)
@@ -116,7 +120,7 @@ func eachRow[T any](path string, fn func([]T) error) (meta string, err error) {
 	if err := sameColumns[T](pf); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	meta, _ = pf.Lookup(metadataKey)
+	meta, _ = pf.Lookup(key)
 	r := parquet.NewGenericReader[T](pf)
 	defer r.Close()
 	var zero T
@@ -159,7 +163,7 @@ func sameColumns[T any](pf *parquet.File) error {
 }
 
 func readTable[T any](path string) (rows []T, meta string, err error) {
-	meta, err = eachRow(path, func(part []T) error {
+	meta, err = eachRow(path, metadataKey, func(part []T) error {
 		rows = append(rows, part...)
 		return nil
 	})
@@ -222,7 +226,7 @@ func ReadMeasured(dir string) (*Measured, error) {
 func Stream[T any](path string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		stopped := errors.New("stopped")
-		_, err := eachRow(path, func(rows []T) error {
+		_, err := eachRow(path, metadataKey, func(rows []T) error {
 			for i := range rows {
 				if !yield(rows[i], nil) {
 					return stopped
@@ -240,7 +244,7 @@ func Stream[T any](path string) iter.Seq2[T, error] {
 // ReadRun reads the run facts of the finished run in dir alone. os.ErrNotExist: there is none.
 func ReadRun(dir string) (Run, error) {
 	path := filepath.Join(dir, ResultsFile)
-	meta, err := eachRow(path, func([]struct {
+	meta, err := eachRow(path, metadataKey, func([]struct {
 		RunID string `parquet:"run_id,dict"`
 	}) error {
 		return io.EOF // the metadata is read by now

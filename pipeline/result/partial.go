@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -18,6 +19,9 @@ type Segment struct {
 	Readings []Reading
 	Rejects  []Reject
 	Timings  []Timing
+	// Checksum of the messages' bytes, in order, by whoever writes the segment; a resumed run compares
+	// it with what it reads. 0: unknown.
+	Checksum uint32
 }
 
 // Messages counts the messages of the segment.
@@ -31,6 +35,7 @@ type Partial struct {
 	out      string // the run folder
 	dir      string // out/.partial
 	segments int
+	lock     *os.File // nil where the system has no locks
 }
 
 // A mismatch is a resumed run whose configuration is another one.
@@ -43,39 +48,65 @@ type keyFile struct {
 // says what the rows depend on (model digest, cap, ...): resuming with another key is refused with
 // the name and the two values that differ. Without resume, leftovers of an unfinished run with
 // another key are refused as well, since they may hold hours of work; with the same key they are
-// begun anew.
+// begun anew. A folder that another process is writing is refused: two would mix their segments.
 func OpenPartial(out string, key map[string]string, resume bool) (*Partial, error) {
-	p := &Partial{out: out, dir: filepath.Join(out, PartialDir)}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := lockFolder(out)
+	if err != nil {
+		return nil, err
+	}
+	p := &Partial{out: out, dir: filepath.Join(out, PartialDir), lock: lock}
+	if err := p.begin(key, resume); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Partial) begin(key map[string]string, resume bool) error {
 	keyPath := filepath.Join(p.dir, "key.json")
 	b, err := os.ReadFile(keyPath)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
-		return nil, err
+		return err
 	default:
 		var old keyFile
 		if err := json.Unmarshal(b, &old); err != nil {
-			return nil, fmt.Errorf("%s: %w: remove the folder to start anew", keyPath, err)
+			return fmt.Errorf("%s: %w: remove the folder to start anew", keyPath, err)
 		}
 		if diff := keyDifference(old.Key, key); diff != "" {
 			what := "resume"
 			if !resume {
 				what = "start over"
 			}
-			return nil, fmt.Errorf("%s holds an unfinished run of another kind: cannot %s: %s; use another --out or remove %s", out, what, diff, p.dir)
+			return fmt.Errorf("%s holds an unfinished run of another kind: cannot %s: %s; use another --out or remove %s", p.out, what, diff, p.dir)
 		}
 		if resume {
-			return p, p.scan()
+			return p.scan()
 		}
 	}
 	if err := os.RemoveAll(p.dir); err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
-		return nil, err
+		return err
 	}
-	return p, writeJSON(keyPath, keyFile{SchemaVersion, key})
+	return writeJSON(keyPath, keyFile{SchemaVersion, key})
 }
+
+// Close lets another process have the folder. What was made durable stays.
+func (p *Partial) Close() {
+	if p.lock != nil {
+		p.lock.Close()
+		p.lock = nil
+	}
+}
+
+// keyOfAll is the digest over the whole key: it differs whenever another part does, and says nothing.
+const keyOfAll = "all"
 
 // keyDifference names the first key whose value differs, or "".
 func keyDifference(a, b map[string]string) string {
@@ -91,7 +122,7 @@ func keyDifference(a, b map[string]string) string {
 		sorted = append(sorted, k)
 	}
 	sort.Strings(sorted)
-	for _, k := range sorted {
+	for _, k := range append(slices.DeleteFunc(sorted, func(k string) bool { return k == keyOfAll }), keyOfAll) {
 		if a[k] != b[k] {
 			return fmt.Sprintf("its %s is %q, asked is %q", k, a[k], b[k])
 		}
@@ -131,25 +162,72 @@ func segmentName(i int, file string) string { return fmt.Sprintf("%06d-%s", i, f
 
 func (p *Partial) path(i int, file string) string { return filepath.Join(p.dir, segmentName(i, file)) }
 
+// has says whether segment i is there whole. The results are written last, but a folder that was being
+// removed when the process died may lack any file.
 func (p *Partial) has(i int) bool {
-	_, err := os.Stat(p.path(i, ResultsFile))
-	return err == nil
+	for _, f := range segmentFiles {
+		if _, err := os.Stat(p.path(i, f)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
-// Append makes a segment durable.
+// Append makes a segment durable. After an error the segment is not there, and nothing of it is left
+// that a resumed run would take for a segment.
 func (p *Partial) Append(s *Segment) error {
 	i := p.segments
-	if err := errors.Join(
-		writeTable(p.path(i, TimingsFile), s.Timings),
-		writeTable(p.path(i, ReadingsFile), s.Readings),
-		writeTable(p.path(i, RejectsFile), s.Rejects)); err != nil {
+	if err := writeTable(p.path(i, TimingsFile), s.Timings); err != nil {
 		return err
 	}
-	if err := writeTable(p.path(i, ResultsFile), s.Rows); err != nil {
+	if err := writeTable(p.path(i, ReadingsFile), s.Readings); err != nil {
+		return err
+	}
+	if err := writeTable(p.path(i, RejectsFile), s.Rejects); err != nil {
+		return err
+	}
+	if err := writeTable(p.path(i, ResultsFile), s.Rows, checksumKey, strconv.FormatUint(uint64(s.Checksum), 16)); err != nil {
 		return err
 	}
 	p.segments++
-	return nil
+	return syncFolder(p.dir)
+}
+
+// checksumKey is where the results of a segment keep [Segment.Checksum].
+const checksumKey = "misroute.checksum"
+
+// Segments is the number of segments that are there.
+func (p *Partial) Segments() int { return p.segments }
+
+// Placed is where a message of a segment stood.
+type Placed struct {
+	Source     string `parquet:"source,dict"`
+	Member     string `parquet:"member,dict"`
+	RecordNo   int64  `parquet:"record_no,delta"`
+	ByteOffset int64  `parquet:"byte_offset,delta"`
+	ByteLength int64  `parquet:"byte_length"`
+}
+
+// Places says where the messages of segment i stood, rows and rejects apart, each in order, and gives
+// the segment's checksum.
+func (p *Partial) Places(i int) (rows, rejects []Placed, checksum uint32, err error) {
+	rows, checksum, err = placesOf(p.path(i, ResultsFile))
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	rejects, _, err = placesOf(p.path(i, RejectsFile))
+	return rows, rejects, checksum, err
+}
+
+func placesOf(path string) (list []Placed, checksum uint32, err error) {
+	meta, err := eachRow(path, checksumKey, func(part []Placed) error {
+		list = append(list, part...)
+		return nil
+	})
+	if n, parseErr := strconv.ParseUint(meta, 16, 32); parseErr == nil {
+		checksum = uint32(n)
+	}
+	return list, checksum, err
 }
 
 // Each calls fn for every segment that is there, in order.
@@ -193,6 +271,7 @@ func (p *Partial) Assemble(run Run, measured Measured) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
+	var messages int64
 	readings, err := createTable[Reading](filepath.Join(dir, ReadingsFile))
 	if err != nil {
 		return "", err
@@ -209,15 +288,19 @@ func (p *Partial) Assemble(run Run, measured Measured) (dir string, err error) {
 		for i := range s.Rows {
 			s.Rows[i].RunID = run.RunID
 		}
-		return errors.Join(rows.write(s.Rows), readings.write(s.Readings), rejects.write(s.Rejects), timings.write(s.Timings))
+		messages += int64(s.Messages())
+		return first(rows.write(s.Rows), readings.write(s.Readings), rejects.write(s.Rejects), timings.write(s.Timings))
 	})
+	if err == nil && messages != run.Ledger.Read {
+		err = fmt.Errorf("%s holds %d messages and the run counted %d: something else changed the folder; start over without --resume", p.dir, messages, run.Ledger.Read)
+	}
 	if err == nil {
 		var meta []byte
 		if meta, err = json.Marshal(run); err == nil {
 			rows.w.SetKeyValueMetadata(metadataKey, string(meta))
 		}
 	}
-	err = errors.Join(err, rows.close(), readings.close(), rejects.close(), timings.close())
+	err = first(err, rows.close(), readings.close(), rejects.close(), timings.close())
 	if err != nil {
 		return "", err
 	}
@@ -247,5 +330,19 @@ func (p *Partial) Publish() error {
 			return err
 		}
 	}
+	if err := syncFolder(p.out); err != nil {
+		return err
+	}
+	p.Close()
 	return os.RemoveAll(p.dir)
+}
+
+// first is the first error of a list: what a full disk says four times is said once.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -84,7 +84,7 @@ func TestPartialSegmentsLeaveNoTrace(t *testing.T) {
 			}
 			from = to
 		}
-		if _, err := p.Assemble(Run{Schema: SchemaVersion, RunID: "abc"}, Measured{}); err != nil {
+		if _, err := p.Assemble(Run{Schema: SchemaVersion, RunID: "abc", Ledger: Ledger{Read: n}}, Measured{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.Publish(); err != nil {
@@ -138,6 +138,10 @@ func TestPartialResume(t *testing.T) {
 	if err := os.WriteFile(p.path(3, ResultsFile)+".tmp", []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := OpenPartial(out, key, true); err == nil || !strings.Contains(err.Error(), "another misroute is writing") {
+		t.Errorf("opened twice: error %v, want a refusal", err)
+	}
+	p.Close()
 	if _, err := OpenPartial(out, map[string]string{"model": "sha256:1", "cap": "128"}, true); err == nil ||
 		!strings.Contains(err.Error(), `its cap is "256", asked is "128"`) {
 		t.Errorf("another cap: error %v, want one that names both values", err)
@@ -158,6 +162,19 @@ func TestPartialResume(t *testing.T) {
 	}
 	if _, err := os.Stat(p.path(3, TimingsFile)); !os.IsNotExist(err) {
 		t.Errorf("the half-written segment is still there")
+	}
+	if _, err := q.Assemble(Run{Schema: SchemaVersion, Ledger: Ledger{Read: 10}}, Measured{}); err == nil || !strings.Contains(err.Error(), "holds 9 messages and the run counted 10") {
+		t.Errorf("a message short: %v, want both counts", err)
+	}
+	// A process that dies while it removes the folder leaves segments with holes: what follows a hole is
+	// no longer a segment.
+	q.Close()
+	if err := os.Remove(p.path(1, TimingsFile)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenPartial(out, key, true)
+	if err != nil || r.Segments() != 1 {
+		t.Fatalf("%d segments, error %v; want the one before the hole", r.Segments(), err)
 	}
 }
 
