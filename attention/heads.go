@@ -25,30 +25,24 @@ type heads struct {
 	ws *Workspace
 }
 
-// queryBlock is how many queries at least share a pass over the keys: the rows of one kernel tile.
-// With few keys more of them do, as long as their scores stay in the first-level cache.
+// queryBlock is how many queries at least share a pass over the keys: the rows of one kernel tile. Where
+// all see the same keys more of them do, so that a panel of keys is read for several tiles.
 const (
 	queryBlock  = 8
 	mostQueries = 32
-	blockScores = 4096
 
-	// From manyKeys on keys and values outgrow the second-level cache: then more queries share each
-	// pass, and the values are taken keyBlock at a time.
+	// From manyKeys on keys and values outgrow the second-level cache: then the values are taken keyBlock
+	// at a time.
 	manyKeys = 1024
 	keyBlock = 512
 )
 
-// block is how many queries to take together when each sees up to wide keys.
-func (h *heads) block(wide int) int {
-	switch {
-	case h.local:
+// block is how many queries to take together.
+func (h *heads) block() int {
+	if h.local {
 		return queryBlock
-	case wide > manyKeys:
-		return mostQueries
-	case h.relative != nil: // many queries share what a key has to say about distances
-		return mostQueries
 	}
-	return max(queryBlock, min(mostQueries, blockScores/max(1, wide)/queryBlock*queryBlock))
+	return mostQueries
 }
 
 // scoresStride is the distance of two rows of scores for that many keys: whole cache lines, and an odd
@@ -60,11 +54,7 @@ func scoresStride(keys int) int {
 
 // headFloats is the scratch that attend takes.
 func headFloats(tokens, size int) int {
-	wide := scoresStride(tokens)
-	scores := max(blockScores, queryBlock*wide)
-	if wide > manyKeys {
-		scores = mostQueries * wide
-	}
+	scores := mostQueries * scoresStride(tokens)
 	keys := max(kernel.PackedLen(tokens, size), kernel.PackedInt8Len(tokens, size))
 	return keys + kernel.PackedLen(size, tokens) + scores + mostQueries + tokens + size + 6*16
 }
@@ -83,7 +73,7 @@ func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []f
 	values.SetRows(v, h.ld)
 	values.SetBias(nil)
 	wide := scoresStride(h.mostVisible(values.PanelWidth()))
-	block := h.block(wide)
+	block := h.block()
 	scores := h.ws.floats.take(block * wide)
 	sums := h.ws.floats.take(block)
 	var average []float32 // of the values, once a query needs it

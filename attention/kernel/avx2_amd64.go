@@ -6,39 +6,45 @@ package kernel
 
 // tile1AVX2 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 1 rows and vectors*8 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 1 rows each time.
 //
 //go:noescape
-func tile1AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile1AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile2AVX2 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 2 rows and vectors*8 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 2 rows each time.
 //
 //go:noescape
-func tile2AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile2AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile3AVX2 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 3 rows and vectors*8 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 3 rows each time.
 //
 //go:noescape
-func tile3AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile3AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile4AVX2 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 4 rows and vectors*8 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 4 rows each time.
 //
 //go:noescape
-func tile4AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile4AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile5AVX2 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 5 rows and vectors*8 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 5 rows each time.
 //
 //go:noescape
-func tile5AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile5AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile6AVX2 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 6 rows and vectors*8 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 6 rows each time.
 //
 //go:noescape
-func tile6AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile6AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // peakAVX2 runs n times 24 multiply-adds of 8 lanes in registers alone.
 //

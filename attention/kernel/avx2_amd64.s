@@ -4,19 +4,21 @@
 
 #include "textflag.h"
 
-// func tile1AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile1AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile1AVX2(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile1AVX2(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DX
+	MOVQ    init+48(FP), DX
 	TESTQ   DX, DX
 	JZ      accumulate2
 	VMOVUPS (DX), Y0
@@ -24,8 +26,8 @@ TEXT ·tile1AVX2(SB), NOSPLIT, $0-72
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DX
-	MOVQ    ldc+56(FP), DI
+	MOVQ    c+56(FP), DX
+	MOVQ    ldc+64(FP), DI
 	SHLQ    $0x02, DI
 	VMOVUPS (DX), Y0
 	VMOVUPS 32(DX), Y1
@@ -80,30 +82,45 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000004, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000004, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DX
+	MOVQ    init+48(FP), DX
 	TESTQ   DX, DX
 	JZ      accumulate1
 	VMOVUPS (DX), Y0
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DX
-	MOVQ    ldc+56(FP), DI
+	MOVQ    c+56(FP), DX
+	MOVQ    ldc+64(FP), DI
 	SHLQ    $0x02, DI
 	VMOVUPS (DX), Y0
 
@@ -147,26 +164,42 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000004, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000004, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile2AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile2AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile2AVX2(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile2AVX2(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Y0
@@ -176,8 +209,8 @@ TEXT ·tile2AVX2(SB), NOSPLIT, $0-72
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
@@ -250,25 +283,40 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    CX, AX
 	VMOVUPS Y2, (AX)
 	VMOVUPS Y3, 32(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000008, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000008, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Y0
@@ -276,8 +324,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Y0
 	ADDQ    R8, DI
@@ -333,28 +381,44 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Y1, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000008, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000008, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile3AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile3AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile3AVX2(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile3AVX2(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Y0
@@ -366,8 +430,8 @@ TEXT ·tile3AVX2(SB), NOSPLIT, $0-72
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
@@ -458,8 +522,8 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -469,17 +533,32 @@ store2:
 	ADDQ    CX, AX
 	VMOVUPS Y4, (AX)
 	VMOVUPS Y5, 32(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x0000000c, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x0000000c, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Y0
@@ -488,8 +567,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Y0
 	ADDQ    R8, DI
@@ -557,30 +636,46 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Y1, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Y2, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x0000000c, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x0000000c, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile4AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile4AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4AVX2(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile4AVX2(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Y0
@@ -594,8 +689,8 @@ TEXT ·tile4AVX2(SB), NOSPLIT, $0-72
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
@@ -708,8 +803,8 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -722,17 +817,32 @@ store2:
 	ADDQ    CX, AX
 	VMOVUPS Y6, (AX)
 	VMOVUPS Y7, 32(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000010, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000010, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Y0
@@ -742,8 +852,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Y0
 	ADDQ    R8, DI
@@ -827,8 +937,8 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	ADDQ    CX, AX
@@ -837,22 +947,38 @@ store1:
 	VMOVUPS Y2, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Y3, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000010, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000010, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile5AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile5AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile5AVX2(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile5AVX2(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Y0
@@ -868,8 +994,8 @@ TEXT ·tile5AVX2(SB), NOSPLIT, $0-72
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
@@ -1000,8 +1126,8 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -1017,17 +1143,32 @@ store2:
 	ADDQ    CX, AX
 	VMOVUPS Y8, (AX)
 	VMOVUPS Y9, 32(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000014, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000014, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Y0
@@ -1038,8 +1179,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Y0
 	ADDQ    R8, DI
@@ -1135,8 +1276,8 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	ADDQ    CX, AX
@@ -1147,22 +1288,38 @@ store1:
 	VMOVUPS Y3, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Y4, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000014, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000014, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile6AVX2(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile6AVX2(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile6AVX2(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile6AVX2(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Y0
@@ -1180,8 +1337,8 @@ TEXT ·tile6AVX2(SB), NOSPLIT, $0-72
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
@@ -1330,8 +1487,8 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -1350,17 +1507,32 @@ store2:
 	ADDQ    CX, AX
 	VMOVUPS Y10, (AX)
 	VMOVUPS Y11, 32(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000018, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000018, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Y0
@@ -1372,8 +1544,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Y0
 	ADDQ    R8, DI
@@ -1481,8 +1653,8 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	ADDQ    CX, AX
@@ -1495,6 +1667,20 @@ store1:
 	VMOVUPS Y4, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Y5, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000018, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000018, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
@@ -1735,29 +1921,44 @@ GLOBL lanesAVX2<>(SB), RODATA|NOPTR, $64
 // func expWeightsAVX2(rows int, n int, x *float32, ld int, scale float32, sums *float32)
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·expWeightsAVX2(SB), NOSPLIT, $0-48
-	MOVQ         rows+0(FP), AX
-	MOVQ         n+8(FP), CX
-	MOVQ         x+16(FP), DX
-	MOVQ         ld+24(FP), BX
+	MOVQ         n+8(FP), AX
+	MOVQ         ld+24(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         rows+0(FP), DX
+	MOVQ         x+16(FP), BX
 	MOVQ         sums+40(FP), SI
-	SHLQ         $0x02, BX
-	MOVSS        scale+32(FP), X0
-	VBROADCASTSS X0, Y0
-	VMULPS       expWeightsConstantsAVX2<>+32(SB), Y0, Y0
-	VBROADCASTSS expWeightsConstantsAVX2<>+64(SB), Y1
-	VBROADCASTSS expWeightsConstantsAVX2<>+256(SB), Y2
+	VBROADCASTSS expWeightsConstantsAVX2<>+32(SB), Y0
 
-row:
-	VXORPS  Y4, Y4, Y4
-	VMOVAPS Y1, Y3
+rowmax:
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	VMOVAPS Y0, Y3
+	VMOVAPS Y0, Y4
 	XORQ    DI, DI
-	MOVQ    CX, R8
-	SUBQ    $0x08, R8
-	JL      max_rest
+	MOVQ    AX, R8
+	SUBQ    $0x00000020, R8
+	JL      max_few
+
+max_turn:
+	VMOVUPS (BX)(DI*1), Y5
+	VMAXPS  Y5, Y1, Y1
+	VMOVUPS 32(BX)(DI*1), Y5
+	VMAXPS  Y5, Y2, Y2
+	VMOVUPS 64(BX)(DI*1), Y5
+	VMAXPS  Y5, Y3, Y3
+	VMOVUPS 96(BX)(DI*1), Y5
+	VMAXPS  Y5, Y4, Y4
+	ADDQ    $0x00000080, DI
+	SUBQ    $0x00000020, R8
+	JGE     max_turn
+
+max_few:
+	ADDQ $0x00000018, R8
+	JL   max_rest
 
 max_full:
-	VMOVUPS (DX)(DI*1), Y5
-	VMAXPS  Y5, Y3, Y3
+	VMOVUPS (BX)(DI*1), Y5
+	VMAXPS  Y5, Y1, Y1
 	ADDQ    $0x20, DI
 	SUBQ    $0x08, R8
 	JGE     max_full
@@ -1769,27 +1970,47 @@ max_rest:
 	SHLQ       $0x02, R8
 	SUBQ       R8, R9
 	VMOVUPS    32(R9), Y5
-	VMASKMOVPS (DX)(DI*1), Y5, Y6
-	VBLENDVPS  Y5, Y6, Y1, Y6
-	VMAXPS     Y6, Y3, Y3
+	VMASKMOVPS (BX)(DI*1), Y5, Y6
+	VBLENDVPS  Y5, Y6, Y0, Y6
+	VMAXPS     Y6, Y1, Y1
 
 max_done:
-	VPERM2F128 $0x01, Y3, Y3, Y5
-	VMAXPS     Y5, Y3, Y3
-	VPERMILPS  $0x4e, Y3, Y5
-	VMAXPS     Y5, Y3, Y3
-	VPERMILPS  $0xb1, Y3, Y5
-	VMAXPS     Y5, Y3, Y3
-	XORQ       DI, DI
-	MOVQ       CX, R8
-	SUBQ       $0x08, R8
-	JL         exp_rest
+	VMAXPS       Y3, Y1, Y1
+	VMAXPS       Y4, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VPERM2F128   $0x01, Y1, Y1, Y2
+	VMAXPS       Y2, Y1, Y1
+	VPERMILPS    $0x4e, Y1, Y2
+	VMAXPS       Y2, Y1, Y1
+	VPERMILPS    $0xb1, Y1, Y2
+	VMAXPS       Y2, Y1, Y1
+	VMOVSS       X1, (SI)
+	ADDQ         $0x04, SI
+	ADDQ         CX, BX
+	DECQ         DX
+	JNZ          rowmax
+	MOVQ         rows+0(FP), DX
+	MOVQ         x+16(FP), BX
+	MOVQ         sums+40(FP), SI
+	MOVSS        scale+32(FP), X0
+	VBROADCASTSS X0, Y0
+	VMULPS       expWeightsConstantsAVX2<>+64(SB), Y0, Y0
+	VBROADCASTSS expWeightsConstantsAVX2<>+256(SB), Y1
 
-exp_full:
-	VMOVUPS     (DX)(DI*1), Y5
-	VSUBPS      Y3, Y5, Y5
+row:
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VBROADCASTSS (SI), Y2
+	XORQ         DI, DI
+	MOVQ         AX, R8
+	SUBQ         $0x00000010, R8
+	JL           exp_few
+
+exp_turn:
+	VMOVUPS     (BX)(DI*1), Y5
+	VSUBPS      Y2, Y5, Y5
 	VMULPS      Y0, Y5, Y5
-	VMAXPS      Y5, Y2, Y5
+	VMAXPS      Y5, Y1, Y5
 	VROUNDPS    $0x00, Y5, Y6
 	VSUBPS      Y6, Y5, Y5
 	VMOVUPS     expWeightsConstantsAVX2<>+224(SB), Y7
@@ -1807,8 +2028,63 @@ exp_full:
 	VPSLLD      $0x17, Y6, Y6
 	VPADDD      expWeightsConstantsAVX2<>+0(SB), Y6, Y6
 	VMULPS      Y6, Y7, Y7
-	VMOVUPS     Y7, (DX)(DI*1)
+	VMOVUPS     Y7, (BX)(DI*1)
+	VADDPS      Y7, Y3, Y3
+	VMOVUPS     32(BX)(DI*1), Y5
+	VSUBPS      Y2, Y5, Y5
+	VMULPS      Y0, Y5, Y5
+	VMAXPS      Y5, Y1, Y5
+	VROUNDPS    $0x00, Y5, Y6
+	VSUBPS      Y6, Y5, Y5
+	VMOVUPS     expWeightsConstantsAVX2<>+224(SB), Y7
+	VFMADD213PS expWeightsConstantsAVX2<>+192(SB), Y5, Y7
+	VFMADD213PS expWeightsConstantsAVX2<>+160(SB), Y5, Y7
+	VFMADD213PS expWeightsConstantsAVX2<>+128(SB), Y5, Y7
+	VFMADD213PS expWeightsConstantsAVX2<>+96(SB), Y5, Y7
+	VFMADD213PS expWeightsConstantsAVX2<>+0(SB), Y5, Y7
+	VCVTPS2DQ   Y6, Y6
+	VPSRAD      $0x01, Y6, Y5
+	VPSUBD      Y5, Y6, Y6
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      expWeightsConstantsAVX2<>+0(SB), Y5, Y5
+	VMULPS      Y5, Y7, Y7
+	VPSLLD      $0x17, Y6, Y6
+	VPADDD      expWeightsConstantsAVX2<>+0(SB), Y6, Y6
+	VMULPS      Y6, Y7, Y7
+	VMOVUPS     Y7, 32(BX)(DI*1)
 	VADDPS      Y7, Y4, Y4
+	ADDQ        $0x00000040, DI
+	SUBQ        $0x00000010, R8
+	JGE         exp_turn
+
+exp_few:
+	ADDQ $0x00000008, R8
+	JL   exp_rest
+
+exp_full:
+	VMOVUPS     (BX)(DI*1), Y5
+	VSUBPS      Y2, Y5, Y5
+	VMULPS      Y0, Y5, Y5
+	VMAXPS      Y5, Y1, Y5
+	VROUNDPS    $0x00, Y5, Y6
+	VSUBPS      Y6, Y5, Y5
+	VMOVUPS     expWeightsConstantsAVX2<>+224(SB), Y7
+	VFMADD213PS expWeightsConstantsAVX2<>+192(SB), Y5, Y7
+	VFMADD213PS expWeightsConstantsAVX2<>+160(SB), Y5, Y7
+	VFMADD213PS expWeightsConstantsAVX2<>+128(SB), Y5, Y7
+	VFMADD213PS expWeightsConstantsAVX2<>+96(SB), Y5, Y7
+	VFMADD213PS expWeightsConstantsAVX2<>+0(SB), Y5, Y7
+	VCVTPS2DQ   Y6, Y6
+	VPSRAD      $0x01, Y6, Y5
+	VPSUBD      Y5, Y6, Y6
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      expWeightsConstantsAVX2<>+0(SB), Y5, Y5
+	VMULPS      Y5, Y7, Y7
+	VPSLLD      $0x17, Y6, Y6
+	VPADDD      expWeightsConstantsAVX2<>+0(SB), Y6, Y6
+	VMULPS      Y6, Y7, Y7
+	VMOVUPS     Y7, (BX)(DI*1)
+	VADDPS      Y7, Y3, Y3
 	ADDQ        $0x20, DI
 	SUBQ        $0x08, R8
 	JGE         exp_full
@@ -1820,42 +2096,43 @@ exp_rest:
 	SHLQ        $0x02, R8
 	SUBQ        R8, R9
 	VMOVUPS     32(R9), Y5
-	VMASKMOVPS  (DX)(DI*1), Y5, Y6
-	VSUBPS      Y3, Y6, Y6
+	VMASKMOVPS  (BX)(DI*1), Y5, Y6
+	VSUBPS      Y2, Y6, Y6
 	VMULPS      Y0, Y6, Y6
-	VMAXPS      Y6, Y2, Y6
-	VROUNDPS    $0x00, Y6, Y3
-	VSUBPS      Y3, Y6, Y6
+	VMAXPS      Y6, Y1, Y6
+	VROUNDPS    $0x00, Y6, Y2
+	VSUBPS      Y2, Y6, Y6
 	VMOVUPS     expWeightsConstantsAVX2<>+224(SB), Y7
 	VFMADD213PS expWeightsConstantsAVX2<>+192(SB), Y6, Y7
 	VFMADD213PS expWeightsConstantsAVX2<>+160(SB), Y6, Y7
 	VFMADD213PS expWeightsConstantsAVX2<>+128(SB), Y6, Y7
 	VFMADD213PS expWeightsConstantsAVX2<>+96(SB), Y6, Y7
 	VFMADD213PS expWeightsConstantsAVX2<>+0(SB), Y6, Y7
-	VCVTPS2DQ   Y3, Y6
-	VPSRAD      $0x01, Y6, Y3
-	VPSUBD      Y3, Y6, Y6
-	VPSLLD      $0x17, Y3, Y3
-	VPADDD      expWeightsConstantsAVX2<>+0(SB), Y3, Y3
-	VMULPS      Y3, Y7, Y7
+	VCVTPS2DQ   Y2, Y6
+	VPSRAD      $0x01, Y6, Y2
+	VPSUBD      Y2, Y6, Y6
+	VPSLLD      $0x17, Y2, Y2
+	VPADDD      expWeightsConstantsAVX2<>+0(SB), Y2, Y2
+	VMULPS      Y2, Y7, Y7
 	VPSLLD      $0x17, Y6, Y6
 	VPADDD      expWeightsConstantsAVX2<>+0(SB), Y6, Y6
 	VMULPS      Y6, Y7, Y7
-	VMASKMOVPS  Y7, Y5, (DX)(DI*1)
+	VMASKMOVPS  Y7, Y5, (BX)(DI*1)
 	VANDPS      Y5, Y7, Y7
-	VADDPS      Y7, Y4, Y4
+	VADDPS      Y7, Y3, Y3
 
 exp_done:
-	VPERM2F128 $0x01, Y4, Y4, Y3
-	VADDPS     Y3, Y4, Y4
-	VPERMILPS  $0x4e, Y4, Y3
-	VADDPS     Y3, Y4, Y4
-	VPERMILPS  $0xb1, Y4, Y3
-	VADDPS     Y3, Y4, Y4
-	VMOVSS     X4, (SI)
+	VADDPS     Y4, Y3, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y2
+	VADDPS     Y2, Y3, Y3
+	VPERMILPS  $0x4e, Y3, Y2
+	VADDPS     Y2, Y3, Y3
+	VPERMILPS  $0xb1, Y3, Y2
+	VADDPS     Y2, Y3, Y3
+	VMOVSS     X3, (SI)
 	ADDQ       $0x04, SI
-	ADDQ       BX, DX
-	DECQ       AX
+	ADDQ       CX, BX
+	DECQ       DX
 	JNZ        row
 	VZEROUPPER
 	RET
@@ -1868,22 +2145,22 @@ DATA expWeightsConstantsAVX2<>+16(SB)/4, $0x3f800000
 DATA expWeightsConstantsAVX2<>+20(SB)/4, $0x3f800000
 DATA expWeightsConstantsAVX2<>+24(SB)/4, $0x3f800000
 DATA expWeightsConstantsAVX2<>+28(SB)/4, $0x3f800000
-DATA expWeightsConstantsAVX2<>+32(SB)/4, $0x3fb8aa3b
-DATA expWeightsConstantsAVX2<>+36(SB)/4, $0x3fb8aa3b
-DATA expWeightsConstantsAVX2<>+40(SB)/4, $0x3fb8aa3b
-DATA expWeightsConstantsAVX2<>+44(SB)/4, $0x3fb8aa3b
-DATA expWeightsConstantsAVX2<>+48(SB)/4, $0x3fb8aa3b
-DATA expWeightsConstantsAVX2<>+52(SB)/4, $0x3fb8aa3b
-DATA expWeightsConstantsAVX2<>+56(SB)/4, $0x3fb8aa3b
-DATA expWeightsConstantsAVX2<>+60(SB)/4, $0x3fb8aa3b
-DATA expWeightsConstantsAVX2<>+64(SB)/4, $0xff800000
-DATA expWeightsConstantsAVX2<>+68(SB)/4, $0xff800000
-DATA expWeightsConstantsAVX2<>+72(SB)/4, $0xff800000
-DATA expWeightsConstantsAVX2<>+76(SB)/4, $0xff800000
-DATA expWeightsConstantsAVX2<>+80(SB)/4, $0xff800000
-DATA expWeightsConstantsAVX2<>+84(SB)/4, $0xff800000
-DATA expWeightsConstantsAVX2<>+88(SB)/4, $0xff800000
-DATA expWeightsConstantsAVX2<>+92(SB)/4, $0xff800000
+DATA expWeightsConstantsAVX2<>+32(SB)/4, $0xff800000
+DATA expWeightsConstantsAVX2<>+36(SB)/4, $0xff800000
+DATA expWeightsConstantsAVX2<>+40(SB)/4, $0xff800000
+DATA expWeightsConstantsAVX2<>+44(SB)/4, $0xff800000
+DATA expWeightsConstantsAVX2<>+48(SB)/4, $0xff800000
+DATA expWeightsConstantsAVX2<>+52(SB)/4, $0xff800000
+DATA expWeightsConstantsAVX2<>+56(SB)/4, $0xff800000
+DATA expWeightsConstantsAVX2<>+60(SB)/4, $0xff800000
+DATA expWeightsConstantsAVX2<>+64(SB)/4, $0x3fb8aa3b
+DATA expWeightsConstantsAVX2<>+68(SB)/4, $0x3fb8aa3b
+DATA expWeightsConstantsAVX2<>+72(SB)/4, $0x3fb8aa3b
+DATA expWeightsConstantsAVX2<>+76(SB)/4, $0x3fb8aa3b
+DATA expWeightsConstantsAVX2<>+80(SB)/4, $0x3fb8aa3b
+DATA expWeightsConstantsAVX2<>+84(SB)/4, $0x3fb8aa3b
+DATA expWeightsConstantsAVX2<>+88(SB)/4, $0x3fb8aa3b
+DATA expWeightsConstantsAVX2<>+92(SB)/4, $0x3fb8aa3b
 DATA expWeightsConstantsAVX2<>+96(SB)/4, $0x3f317215
 DATA expWeightsConstantsAVX2<>+100(SB)/4, $0x3f317215
 DATA expWeightsConstantsAVX2<>+104(SB)/4, $0x3f317215
@@ -2459,21 +2736,56 @@ TEXT ·normAVX2(SB), NOSPLIT, $0-52
 	MOVQ         residual+24(FP), BX
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
 	VCVTSI2SSQ   AX, X1, X0
 	VBROADCASTSS X0, Y0
 	TESTQ        BX, BX
 	JZ           plain
 	XORQ         SI, SI
 	MOVQ         AX, DI
-	SUBQ         $0x08, DI
-	JL           sum_rest
+	SUBQ         $0x00000020, DI
+	JL           sum_few
+
+sum_turn:
+	VMOVUPS (DX)(SI*1), Y9
+	VMOVUPS (BX)(SI*1), Y10
+	VADDPS  Y10, Y9, Y9
+	VMOVUPS Y9, (CX)(SI*1)
+	VADDPS  Y9, Y1, Y1
+	VMOVUPS 32(DX)(SI*1), Y9
+	VMOVUPS 32(BX)(SI*1), Y10
+	VADDPS  Y10, Y9, Y9
+	VMOVUPS Y9, 32(CX)(SI*1)
+	VADDPS  Y9, Y2, Y2
+	VMOVUPS 64(DX)(SI*1), Y9
+	VMOVUPS 64(BX)(SI*1), Y10
+	VADDPS  Y10, Y9, Y9
+	VMOVUPS Y9, 64(CX)(SI*1)
+	VADDPS  Y9, Y3, Y3
+	VMOVUPS 96(DX)(SI*1), Y9
+	VMOVUPS 96(BX)(SI*1), Y10
+	VADDPS  Y10, Y9, Y9
+	VMOVUPS Y9, 96(CX)(SI*1)
+	VADDPS  Y9, Y4, Y4
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000020, DI
+	JGE     sum_turn
+
+sum_few:
+	ADDQ $0x00000018, DI
+	JL   sum_rest
 
 sum_full:
-	VMOVUPS (DX)(SI*1), Y3
-	VMOVUPS (BX)(SI*1), Y4
-	VADDPS  Y4, Y3, Y3
-	VMOVUPS Y3, (CX)(SI*1)
-	VADDPS  Y3, Y1, Y1
+	VMOVUPS (DX)(SI*1), Y9
+	VMOVUPS (BX)(SI*1), Y10
+	VADDPS  Y10, Y9, Y9
+	VMOVUPS Y9, (CX)(SI*1)
+	VADDPS  Y9, Y1, Y1
 	ADDQ    $0x20, SI
 	SUBQ    $0x08, DI
 	JGE     sum_full
@@ -2484,12 +2796,12 @@ sum_rest:
 	LEAQ       lanesAVX2<>+0(SB), R8
 	SHLQ       $0x02, DI
 	SUBQ       DI, R8
-	VMOVUPS    32(R8), Y3
-	VMASKMOVPS (DX)(SI*1), Y3, Y4
-	VMASKMOVPS (BX)(SI*1), Y3, Y5
-	VADDPS     Y5, Y4, Y4
-	VMASKMOVPS Y4, Y3, (CX)(SI*1)
-	VADDPS     Y4, Y1, Y1
+	VMOVUPS    32(R8), Y9
+	VMASKMOVPS (DX)(SI*1), Y9, Y10
+	VMASKMOVPS (BX)(SI*1), Y9, Y11
+	VADDPS     Y11, Y10, Y10
+	VMASKMOVPS Y10, Y9, (CX)(SI*1)
+	VADDPS     Y10, Y1, Y1
 
 sum_done:
 	MOVQ CX, DX
@@ -2498,12 +2810,29 @@ sum_done:
 plain:
 	XORQ BX, BX
 	MOVQ AX, SI
-	SUBQ $0x08, SI
+	SUBQ $0x00000020, SI
+	JL   plainsum_few
+
+plainsum_turn:
+	VMOVUPS (DX)(BX*1), Y9
+	VADDPS  Y9, Y1, Y1
+	VMOVUPS 32(DX)(BX*1), Y9
+	VADDPS  Y9, Y2, Y2
+	VMOVUPS 64(DX)(BX*1), Y9
+	VADDPS  Y9, Y3, Y3
+	VMOVUPS 96(DX)(BX*1), Y9
+	VADDPS  Y9, Y4, Y4
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000020, SI
+	JGE     plainsum_turn
+
+plainsum_few:
+	ADDQ $0x00000018, SI
 	JL   plainsum_rest
 
 plainsum_full:
-	VMOVUPS (DX)(BX*1), Y3
-	VADDPS  Y3, Y1, Y1
+	VMOVUPS (DX)(BX*1), Y9
+	VADDPS  Y9, Y1, Y1
 	ADDQ    $0x20, BX
 	SUBQ    $0x08, SI
 	JGE     plainsum_full
@@ -2514,28 +2843,52 @@ plainsum_rest:
 	LEAQ       lanesAVX2<>+0(SB), DI
 	SHLQ       $0x02, SI
 	SUBQ       SI, DI
-	VMOVUPS    32(DI), Y3
-	VMASKMOVPS (DX)(BX*1), Y3, Y3
-	VADDPS     Y3, Y1, Y1
+	VMOVUPS    32(DI), Y9
+	VMASKMOVPS (DX)(BX*1), Y9, Y9
+	VADDPS     Y9, Y1, Y1
 
 plainsum_done:
 summed:
-	VPERM2F128 $0x01, Y1, Y1, Y3
 	VADDPS     Y3, Y1, Y1
-	VPERMILPS  $0x4e, Y1, Y3
-	VADDPS     Y3, Y1, Y1
-	VPERMILPS  $0xb1, Y1, Y3
-	VADDPS     Y3, Y1, Y1
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERMILPS  $0x4e, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERMILPS  $0xb1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
 	VDIVPS     Y0, Y1, Y1
 	XORQ       BX, BX
 	MOVQ       AX, SI
-	SUBQ       $0x08, SI
-	JL         square_rest
+	SUBQ       $0x00000020, SI
+	JL         square_few
+
+square_turn:
+	VMOVUPS     (DX)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VFMADD231PS Y2, Y2, Y5
+	VMOVUPS     32(DX)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VFMADD231PS Y2, Y2, Y6
+	VMOVUPS     64(DX)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VFMADD231PS Y2, Y2, Y7
+	VMOVUPS     96(DX)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VFMADD231PS Y2, Y2, Y8
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000020, SI
+	JGE         square_turn
+
+square_few:
+	ADDQ $0x00000018, SI
+	JL   square_rest
 
 square_full:
-	VMOVUPS     (DX)(BX*1), Y3
-	VSUBPS      Y1, Y3, Y3
-	VFMADD231PS Y3, Y3, Y2
+	VMOVUPS     (DX)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VFMADD231PS Y2, Y2, Y5
 	ADDQ        $0x20, BX
 	SUBQ        $0x08, SI
 	JGE         square_full
@@ -2546,26 +2899,29 @@ square_rest:
 	LEAQ        lanesAVX2<>+0(SB), DI
 	SHLQ        $0x02, SI
 	SUBQ        SI, DI
-	VMOVUPS     32(DI), Y3
-	VMASKMOVPS  (DX)(BX*1), Y3, Y4
-	VSUBPS      Y1, Y4, Y4
-	VANDPS      Y3, Y4, Y4
-	VFMADD231PS Y4, Y4, Y2
+	VMOVUPS     32(DI), Y2
+	VMASKMOVPS  (DX)(BX*1), Y2, Y3
+	VSUBPS      Y1, Y3, Y3
+	VANDPS      Y2, Y3, Y3
+	VFMADD231PS Y3, Y3, Y5
 
 square_done:
-	VPERM2F128   $0x01, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VPERMILPS    $0x4e, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VPERMILPS    $0xb1, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y0, Y2, Y2
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VPERM2F128   $0x01, Y5, Y5, Y2
+	VADDPS       Y2, Y5, Y5
+	VPERMILPS    $0x4e, Y5, Y2
+	VADDPS       Y2, Y5, Y5
+	VPERMILPS    $0xb1, Y5, Y2
+	VADDPS       Y2, Y5, Y5
+	VDIVPS       Y0, Y5, Y5
 	MOVSS        eps+48(FP), X0
 	VBROADCASTSS X0, Y0
-	VADDPS       Y0, Y2, Y2
-	VSQRTPS      Y2, Y2
+	VADDPS       Y0, Y5, Y5
+	VSQRTPS      Y5, Y5
 	VBROADCASTSS normConstantsAVX2<>+0(SB), Y0
-	VDIVPS       Y2, Y0, Y0
+	VDIVPS       Y5, Y0, Y0
 	MOVQ         gain+32(FP), BX
 	MOVQ         bias+40(FP), SI
 	TESTQ        SI, SI

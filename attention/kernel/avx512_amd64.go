@@ -6,51 +6,59 @@ package kernel
 
 // tile1AVX512 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 1 rows and vectors*16 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 1 rows each time.
 //
 //go:noescape
-func tile1AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile1AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile2AVX512 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 2 rows and vectors*16 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 2 rows each time.
 //
 //go:noescape
-func tile2AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile2AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile3AVX512 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 3 rows and vectors*16 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 3 rows each time.
 //
 //go:noescape
-func tile3AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile3AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile4AVX512 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 4 rows and vectors*16 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 4 rows each time.
 //
 //go:noescape
-func tile4AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile4AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile5AVX512 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 5 rows and vectors*16 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 5 rows each time.
 //
 //go:noescape
-func tile5AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile5AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile6AVX512 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 6 rows and vectors*16 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 6 rows each time.
 //
 //go:noescape
-func tile6AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile6AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile7AVX512 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 7 rows and vectors*16 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 7 rows each time.
 //
 //go:noescape
-func tile7AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile7AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // tile8AVX512 computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for 8 rows and vectors*16 columns.
 // With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.
+// That is done count times, for the next 8 rows each time.
 //
 //go:noescape
-func tile8AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+func tile8AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 
 // peakAVX512 runs n times 24 multiply-adds of 16 lanes in registers alone.
 //

@@ -4,19 +4,21 @@
 
 #include "textflag.h"
 
-// func tile1AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile1AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile1AVX512(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x03
-	JNE     narrower3
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile1AVX512(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x03
+	JNE  narrower3
+
+tile3:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DX
+	MOVQ    init+48(FP), DX
 	TESTQ   DX, DX
 	JZ      accumulate3
 	VMOVUPS (DX), Z0
@@ -25,8 +27,8 @@ TEXT ·tile1AVX512(SB), NOSPLIT, $0-72
 	JMP     started3
 
 accumulate3:
-	MOVQ    c+48(FP), DX
-	MOVQ    ldc+56(FP), DI
+	MOVQ    c+56(FP), DX
+	MOVQ    ldc+64(FP), DI
 	SHLQ    $0x02, DI
 	VMOVUPS (DX), Z0
 	VMOVUPS 64(DX), Z1
@@ -92,25 +94,41 @@ one3:
 	JNZ          one3
 
 store3:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end3
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000004, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000004, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile3
+
+end3:
 	VZEROUPPER
 	RET
 
 narrower3:
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DX
+	MOVQ    init+48(FP), DX
 	TESTQ   DX, DX
 	JZ      accumulate2
 	VMOVUPS (DX), Z0
@@ -118,8 +136,8 @@ narrower3:
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DX
-	MOVQ    ldc+56(FP), DI
+	MOVQ    c+56(FP), DX
+	MOVQ    ldc+64(FP), DI
 	SHLQ    $0x02, DI
 	VMOVUPS (DX), Z0
 	VMOVUPS 64(DX), Z1
@@ -174,30 +192,45 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000004, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000004, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DX
+	MOVQ    init+48(FP), DX
 	TESTQ   DX, DX
 	JZ      accumulate1
 	VMOVUPS (DX), Z0
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DX
-	MOVQ    ldc+56(FP), DI
+	MOVQ    c+56(FP), DX
+	MOVQ    ldc+64(FP), DI
 	SHLQ    $0x02, DI
 	VMOVUPS (DX), Z0
 
@@ -241,26 +274,42 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000004, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000004, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile2AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile2AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile2AVX512(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x03
-	JNE     narrower3
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile2AVX512(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x03
+	JNE  narrower3
+
+tile3:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate3
 	VMOVUPS (DI), Z0
@@ -272,8 +321,8 @@ TEXT ·tile2AVX512(SB), NOSPLIT, $0-72
 	JMP     started3
 
 accumulate3:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -363,8 +412,8 @@ one3:
 	JNZ          one3
 
 store3:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -373,19 +422,35 @@ store3:
 	VMOVUPS Z3, (AX)
 	VMOVUPS Z4, 64(AX)
 	VMOVUPS Z5, 128(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end3
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000008, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000008, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile3
+
+end3:
 	VZEROUPPER
 	RET
 
 narrower3:
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Z0
@@ -395,8 +460,8 @@ narrower3:
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -469,25 +534,40 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	ADDQ    CX, AX
 	VMOVUPS Z2, (AX)
 	VMOVUPS Z3, 64(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000008, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000008, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Z0
@@ -495,8 +575,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
@@ -552,28 +632,44 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Z1, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000008, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000008, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile3AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile3AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile3AVX512(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x03
-	JNE     narrower3
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile3AVX512(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x03
+	JNE  narrower3
+
+tile3:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate3
 	VMOVUPS (DI), Z0
@@ -588,8 +684,8 @@ TEXT ·tile3AVX512(SB), NOSPLIT, $0-72
 	JMP     started3
 
 accumulate3:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -703,8 +799,8 @@ one3:
 	JNZ          one3
 
 store3:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -717,19 +813,35 @@ store3:
 	VMOVUPS Z6, (AX)
 	VMOVUPS Z7, 64(AX)
 	VMOVUPS Z8, 128(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end3
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x0000000c, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x0000000c, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile3
+
+end3:
 	VZEROUPPER
 	RET
 
 narrower3:
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Z0
@@ -741,8 +853,8 @@ narrower3:
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -833,8 +945,8 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -844,17 +956,32 @@ store2:
 	ADDQ    CX, AX
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, 64(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x0000000c, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x0000000c, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Z0
@@ -863,8 +990,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
@@ -932,30 +1059,46 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Z1, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Z2, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x0000000c, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x0000000c, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile4AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile4AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile4AVX512(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x03
-	JNE     narrower3
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile4AVX512(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x03
+	JNE  narrower3
+
+tile3:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate3
 	VMOVUPS (DI), Z0
@@ -973,8 +1116,8 @@ TEXT ·tile4AVX512(SB), NOSPLIT, $0-72
 	JMP     started3
 
 accumulate3:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -1116,8 +1259,8 @@ one3:
 	JNZ          one3
 
 store3:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1134,19 +1277,35 @@ store3:
 	VMOVUPS Z9, (AX)
 	VMOVUPS Z10, 64(AX)
 	VMOVUPS Z11, 128(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end3
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000010, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000010, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile3
+
+end3:
 	VZEROUPPER
 	RET
 
 narrower3:
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Z0
@@ -1160,8 +1319,8 @@ narrower3:
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -1274,8 +1433,8 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1288,17 +1447,32 @@ store2:
 	ADDQ    CX, AX
 	VMOVUPS Z6, (AX)
 	VMOVUPS Z7, 64(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000010, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000010, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Z0
@@ -1308,8 +1482,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
@@ -1393,8 +1567,8 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	ADDQ    CX, AX
@@ -1403,22 +1577,38 @@ store1:
 	VMOVUPS Z2, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Z3, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000010, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000010, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile5AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile5AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile5AVX512(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x03
-	JNE     narrower3
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile5AVX512(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x03
+	JNE  narrower3
+
+tile3:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate3
 	VMOVUPS (DI), Z0
@@ -1439,8 +1629,8 @@ TEXT ·tile5AVX512(SB), NOSPLIT, $0-72
 	JMP     started3
 
 accumulate3:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -1606,8 +1796,8 @@ one3:
 	JNZ          one3
 
 store3:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1628,19 +1818,35 @@ store3:
 	VMOVUPS Z12, (AX)
 	VMOVUPS Z13, 64(AX)
 	VMOVUPS Z14, 128(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end3
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000014, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000014, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile3
+
+end3:
 	VZEROUPPER
 	RET
 
 narrower3:
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Z0
@@ -1656,8 +1862,8 @@ narrower3:
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -1788,8 +1994,8 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1805,17 +2011,32 @@ store2:
 	ADDQ    CX, AX
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, 64(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000014, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000014, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Z0
@@ -1826,8 +2047,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
@@ -1923,8 +2144,8 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	ADDQ    CX, AX
@@ -1935,22 +2156,38 @@ store1:
 	VMOVUPS Z3, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Z4, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000014, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000014, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile6AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile6AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile6AVX512(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x03
-	JNE     narrower3
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile6AVX512(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x03
+	JNE  narrower3
+
+tile3:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate3
 	VMOVUPS (DI), Z0
@@ -1974,8 +2211,8 @@ TEXT ·tile6AVX512(SB), NOSPLIT, $0-72
 	JMP     started3
 
 accumulate3:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -2165,8 +2402,8 @@ one3:
 	JNZ          one3
 
 store3:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2191,19 +2428,35 @@ store3:
 	VMOVUPS Z15, (AX)
 	VMOVUPS Z16, 64(AX)
 	VMOVUPS Z17, 128(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end3
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000018, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000018, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile3
+
+end3:
 	VZEROUPPER
 	RET
 
 narrower3:
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Z0
@@ -2221,8 +2474,8 @@ narrower3:
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -2371,8 +2624,8 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2391,17 +2644,32 @@ store2:
 	ADDQ    CX, AX
 	VMOVUPS Z10, (AX)
 	VMOVUPS Z11, 64(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000018, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000018, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Z0
@@ -2413,8 +2681,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
@@ -2522,8 +2790,8 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	ADDQ    CX, AX
@@ -2536,22 +2804,38 @@ store1:
 	VMOVUPS Z4, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Z5, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000018, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000018, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile7AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile7AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile7AVX512(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x03
-	JNE     narrower3
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile7AVX512(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x03
+	JNE  narrower3
+
+tile3:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate3
 	VMOVUPS (DI), Z0
@@ -2578,8 +2862,8 @@ TEXT ·tile7AVX512(SB), NOSPLIT, $0-72
 	JMP     started3
 
 accumulate3:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -2797,8 +3081,8 @@ one3:
 	JNZ          one3
 
 store3:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2827,19 +3111,35 @@ store3:
 	VMOVUPS Z18, (AX)
 	VMOVUPS Z19, 64(AX)
 	VMOVUPS Z20, 128(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end3
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x0000001c, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x0000001c, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile3
+
+end3:
 	VZEROUPPER
 	RET
 
 narrower3:
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Z0
@@ -2859,8 +3159,8 @@ narrower3:
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -3031,8 +3331,8 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -3054,17 +3354,32 @@ store2:
 	ADDQ    CX, AX
 	VMOVUPS Z12, (AX)
 	VMOVUPS Z13, 64(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x0000001c, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x0000001c, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Z0
@@ -3077,8 +3392,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
@@ -3202,8 +3517,8 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	ADDQ    CX, AX
@@ -3218,22 +3533,38 @@ store1:
 	VMOVUPS Z5, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Z6, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x0000001c, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x0000001c, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
-// func tile8AVX512(vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
+// func tile8AVX512(count int, vectors int, k int, a *float32, lda int, b *float32, init *float32, c *float32, ldc int, ahead uintptr)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile8AVX512(SB), NOSPLIT, $0-72
-	MOVQ    vectors+0(FP), AX
-	CMPQ    AX, $0x03
-	JNE     narrower3
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+TEXT ·tile8AVX512(SB), NOSPLIT, $0-80
+	MOVQ vectors+8(FP), AX
+	CMPQ AX, $0x03
+	JNE  narrower3
+
+tile3:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate3
 	VMOVUPS (DI), Z0
@@ -3263,8 +3594,8 @@ TEXT ·tile8AVX512(SB), NOSPLIT, $0-72
 	JMP     started3
 
 accumulate3:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -3506,8 +3837,8 @@ one3:
 	JNZ          one3
 
 store3:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -3540,19 +3871,35 @@ store3:
 	VMOVUPS Z21, (AX)
 	VMOVUPS Z22, 64(AX)
 	VMOVUPS Z23, 128(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end3
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000020, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000020, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile3
+
+end3:
 	VZEROUPPER
 	RET
 
 narrower3:
-	CMPQ    AX, $0x02
-	JNE     narrower2
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+	CMPQ AX, $0x02
+	JNE  narrower2
+
+tile2:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate2
 	VMOVUPS (DI), Z0
@@ -3574,8 +3921,8 @@ narrower3:
 	JMP     started2
 
 accumulate2:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -3764,8 +4111,8 @@ one2:
 	JNZ          one2
 
 store2:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -3790,17 +4137,32 @@ store2:
 	ADDQ    CX, AX
 	VMOVUPS Z14, (AX)
 	VMOVUPS Z15, 64(AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end2
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000020, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000020, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile2
+
+end2:
 	VZEROUPPER
 	RET
 
 narrower2:
-	MOVQ    k+8(FP), AX
-	MOVQ    a+16(FP), CX
-	MOVQ    lda+24(FP), DX
-	MOVQ    b+32(FP), BX
-	MOVQ    ahead+64(FP), SI
+tile1:
+	MOVQ    k+16(FP), AX
+	MOVQ    a+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	MOVQ    b+40(FP), BX
+	MOVQ    ahead+72(FP), SI
 	SHLQ    $0x02, DX
-	MOVQ    init+40(FP), DI
+	MOVQ    init+48(FP), DI
 	TESTQ   DI, DI
 	JZ      accumulate1
 	VMOVUPS (DI), Z0
@@ -3814,8 +4176,8 @@ narrower2:
 	JMP     started1
 
 accumulate1:
-	MOVQ    c+48(FP), DI
-	MOVQ    ldc+56(FP), R8
+	MOVQ    c+56(FP), DI
+	MOVQ    ldc+64(FP), R8
 	SHLQ    $0x02, R8
 	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
@@ -3951,8 +4313,8 @@ one1:
 	JNZ          one1
 
 store1:
-	MOVQ    c+48(FP), AX
-	MOVQ    ldc+56(FP), CX
+	MOVQ    c+56(FP), AX
+	MOVQ    ldc+64(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	ADDQ    CX, AX
@@ -3969,6 +4331,20 @@ store1:
 	VMOVUPS Z6, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Z7, (AX)
+	MOVQ    count+0(FP), AX
+	DECQ    AX
+	JZ      end1
+	MOVQ    AX, count+0(FP)
+	MOVQ    SI, ahead+72(FP)
+	MOVQ    lda+32(FP), AX
+	IMUL3Q  $0x00000020, AX, AX
+	ADDQ    AX, a+24(FP)
+	MOVQ    ldc+64(FP), AX
+	IMUL3Q  $0x00000020, AX, AX
+	ADDQ    AX, c+56(FP)
+	JMP     tile1
+
+end1:
 	VZEROUPPER
 	RET
 
@@ -4120,36 +4496,44 @@ GLOBL expConstantsAVX512<>(SB), RODATA|NOPTR, $44
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·expWeightsAVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS expWeightsConstantsAVX512<>+0(SB), Z0
-	MOVQ         rows+0(FP), AX
-	MOVQ         n+8(FP), CX
-	MOVQ         x+16(FP), DX
-	MOVQ         ld+24(FP), BX
+	MOVQ         n+8(FP), AX
+	MOVQ         ld+24(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         rows+0(FP), DX
+	MOVQ         x+16(FP), BX
 	MOVQ         sums+40(FP), SI
-	SHLQ         $0x02, BX
-	MOVSS        scale+32(FP), X0
-	VBROADCASTSS X0, Z0
-	VBROADCASTSS expWeightsConstantsAVX512<>+4(SB), Z1
-	VMULPS       Z1, Z0, Z0
-	VBROADCASTSS expWeightsConstantsAVX512<>+8(SB), Z1
-	VBROADCASTSS expWeightsConstantsAVX512<>+12(SB), Z2
-	VBROADCASTSS expWeightsConstantsAVX512<>+16(SB), Z3
-	VBROADCASTSS expWeightsConstantsAVX512<>+20(SB), Z4
-	VBROADCASTSS expWeightsConstantsAVX512<>+24(SB), Z5
-	VBROADCASTSS expWeightsConstantsAVX512<>+28(SB), Z6
-	VBROADCASTSS expWeightsConstantsAVX512<>+0(SB), Z7
-	VBROADCASTSS expWeightsConstantsAVX512<>+32(SB), Z8
+	VBROADCASTSS expWeightsConstantsAVX512<>+4(SB), Z0
 
-row:
-	VXORPS  Z10, Z10, Z10
-	VMOVAPS Z1, Z9
+rowmax:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
 	XORQ    DI, DI
-	MOVQ    CX, R8
-	SUBQ    $0x10, R8
-	JL      max_rest
+	MOVQ    AX, R8
+	SUBQ    $0x00000040, R8
+	JL      max_few
+
+max_turn:
+	VMOVUPS (BX)(DI*1), Z5
+	VMAXPS  Z5, Z1, Z1
+	VMOVUPS 64(BX)(DI*1), Z5
+	VMAXPS  Z5, Z2, Z2
+	VMOVUPS 128(BX)(DI*1), Z5
+	VMAXPS  Z5, Z3, Z3
+	VMOVUPS 192(BX)(DI*1), Z5
+	VMAXPS  Z5, Z4, Z4
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x00000040, R8
+	JGE     max_turn
+
+max_few:
+	ADDQ $0x00000030, R8
+	JL   max_rest
 
 max_full:
-	VMOVUPS (DX)(DI*1), Z11
-	VMAXPS  Z11, Z9, Z9
+	VMOVUPS (BX)(DI*1), Z5
+	VMAXPS  Z5, Z1, Z1
 	ADDQ    $0x40, DI
 	SUBQ    $0x10, R8
 	JGE     max_full
@@ -4160,41 +4544,107 @@ max_rest:
 	MOVL      $0x0000ffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K1
-	VMOVUPS.Z (DX)(DI*1), K1, Z11
-	VMOVAPS   Z1, Z11
-	VMOVUPS   (DX)(DI*1), K1, Z11
-	VMAXPS    Z11, Z9, Z9
+	VMOVUPS.Z (BX)(DI*1), K1, Z5
+	VMOVAPS   Z0, Z5
+	VMOVUPS   (BX)(DI*1), K1, Z5
+	VMAXPS    Z5, Z1, Z1
 
 max_done:
-	VSHUFF32X4 $0x4e, Z9, Z9, Z11
-	VMAXPS     Z11, Z9, Z9
-	VSHUFF32X4 $0xb1, Z9, Z9, Z11
-	VMAXPS     Z11, Z9, Z9
-	VPERMILPS  $0x4e, Z9, Z11
-	VMAXPS     Z11, Z9, Z9
-	VPERMILPS  $0xb1, Z9, Z11
-	VMAXPS     Z11, Z9, Z9
-	XORQ       DI, DI
-	MOVQ       CX, R8
-	SUBQ       $0x10, R8
-	JL         exp_rest
+	VMAXPS       Z3, Z1, Z1
+	VMAXPS       Z4, Z2, Z2
+	VMAXPS       Z2, Z1, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VMAXPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VMAXPS       Z2, Z1, Z1
+	VPERMILPS    $0x4e, Z1, Z2
+	VMAXPS       Z2, Z1, Z1
+	VPERMILPS    $0xb1, Z1, Z2
+	VMAXPS       Z2, Z1, Z1
+	VMOVSS       X1, (SI)
+	ADDQ         $0x04, SI
+	ADDQ         CX, BX
+	DECQ         DX
+	JNZ          rowmax
+	MOVQ         rows+0(FP), DX
+	MOVQ         x+16(FP), BX
+	MOVQ         sums+40(FP), SI
+	MOVSS        scale+32(FP), X0
+	VBROADCASTSS X0, Z0
+	VBROADCASTSS expWeightsConstantsAVX512<>+8(SB), Z1
+	VMULPS       Z1, Z0, Z0
+	VBROADCASTSS expWeightsConstantsAVX512<>+12(SB), Z1
+	VBROADCASTSS expWeightsConstantsAVX512<>+16(SB), Z2
+	VBROADCASTSS expWeightsConstantsAVX512<>+20(SB), Z3
+	VBROADCASTSS expWeightsConstantsAVX512<>+24(SB), Z4
+	VBROADCASTSS expWeightsConstantsAVX512<>+28(SB), Z5
+	VBROADCASTSS expWeightsConstantsAVX512<>+0(SB), Z6
+	VBROADCASTSS expWeightsConstantsAVX512<>+32(SB), Z7
 
-exp_full:
-	VMOVUPS     (DX)(DI*1), Z11
-	VSUBPS      Z9, Z11, Z11
+row:
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VBROADCASTSS (SI), Z8
+	XORQ         DI, DI
+	MOVQ         AX, R8
+	SUBQ         $0x00000020, R8
+	JL           exp_few
+
+exp_turn:
+	VMOVUPS     (BX)(DI*1), Z11
+	VSUBPS      Z8, Z11, Z11
 	VMULPS      Z0, Z11, Z11
-	VMAXPS      Z11, Z8, Z11
+	VMAXPS      Z11, Z7, Z11
 	VRNDSCALEPS $0x00, Z11, Z12
 	VSUBPS      Z12, Z11, Z11
-	VMOVUPS     Z6, Z13
-	VFMADD213PS Z5, Z11, Z13
+	VMOVUPS     Z5, Z13
 	VFMADD213PS Z4, Z11, Z13
 	VFMADD213PS Z3, Z11, Z13
 	VFMADD213PS Z2, Z11, Z13
-	VFMADD213PS Z7, Z11, Z13
+	VFMADD213PS Z1, Z11, Z13
+	VFMADD213PS Z6, Z11, Z13
 	VSCALEFPS   Z12, Z13, Z13
-	VMOVUPS     Z13, (DX)(DI*1)
+	VMOVUPS     Z13, (BX)(DI*1)
+	VADDPS      Z13, Z9, Z9
+	VMOVUPS     64(BX)(DI*1), Z11
+	VSUBPS      Z8, Z11, Z11
+	VMULPS      Z0, Z11, Z11
+	VMAXPS      Z11, Z7, Z11
+	VRNDSCALEPS $0x00, Z11, Z12
+	VSUBPS      Z12, Z11, Z11
+	VMOVUPS     Z5, Z13
+	VFMADD213PS Z4, Z11, Z13
+	VFMADD213PS Z3, Z11, Z13
+	VFMADD213PS Z2, Z11, Z13
+	VFMADD213PS Z1, Z11, Z13
+	VFMADD213PS Z6, Z11, Z13
+	VSCALEFPS   Z12, Z13, Z13
+	VMOVUPS     Z13, 64(BX)(DI*1)
 	VADDPS      Z13, Z10, Z10
+	ADDQ        $0x00000080, DI
+	SUBQ        $0x00000020, R8
+	JGE         exp_turn
+
+exp_few:
+	ADDQ $0x00000010, R8
+	JL   exp_rest
+
+exp_full:
+	VMOVUPS     (BX)(DI*1), Z11
+	VSUBPS      Z8, Z11, Z11
+	VMULPS      Z0, Z11, Z11
+	VMAXPS      Z11, Z7, Z11
+	VRNDSCALEPS $0x00, Z11, Z12
+	VSUBPS      Z12, Z11, Z11
+	VMOVUPS     Z5, Z13
+	VFMADD213PS Z4, Z11, Z13
+	VFMADD213PS Z3, Z11, Z13
+	VFMADD213PS Z2, Z11, Z13
+	VFMADD213PS Z1, Z11, Z13
+	VFMADD213PS Z6, Z11, Z13
+	VSCALEFPS   Z12, Z13, Z13
+	VMOVUPS     Z13, (BX)(DI*1)
+	VADDPS      Z13, Z9, Z9
 	ADDQ        $0x40, DI
 	SUBQ        $0x10, R8
 	JGE         exp_full
@@ -4205,43 +4655,44 @@ exp_rest:
 	MOVL        $0x0000ffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K1
-	VMOVUPS.Z   (DX)(DI*1), K1, Z11
-	VSUBPS      Z9, Z11, Z11
+	VMOVUPS.Z   (BX)(DI*1), K1, Z11
+	VSUBPS      Z8, Z11, Z11
 	VMULPS      Z0, Z11, Z11
-	VMAXPS      Z11, Z8, Z11
-	VRNDSCALEPS $0x00, Z11, Z9
-	VSUBPS      Z9, Z11, Z11
-	VMOVUPS     Z6, Z12
-	VFMADD213PS Z5, Z11, Z12
+	VMAXPS      Z11, Z7, Z11
+	VRNDSCALEPS $0x00, Z11, Z8
+	VSUBPS      Z8, Z11, Z11
+	VMOVUPS     Z5, Z12
 	VFMADD213PS Z4, Z11, Z12
 	VFMADD213PS Z3, Z11, Z12
 	VFMADD213PS Z2, Z11, Z12
-	VFMADD213PS Z7, Z11, Z12
-	VSCALEFPS   Z9, Z12, Z12
-	VMOVUPS     Z12, K1, (DX)(DI*1)
+	VFMADD213PS Z1, Z11, Z12
+	VFMADD213PS Z6, Z11, Z12
+	VSCALEFPS   Z8, Z12, Z12
+	VMOVUPS     Z12, K1, (BX)(DI*1)
 	VMOVAPS.Z   Z12, K1, Z12
-	VADDPS      Z12, Z10, Z10
+	VADDPS      Z12, Z9, Z9
 
 exp_done:
-	VSHUFF32X4 $0x4e, Z10, Z10, Z9
-	VADDPS     Z9, Z10, Z10
-	VSHUFF32X4 $0xb1, Z10, Z10, Z9
-	VADDPS     Z9, Z10, Z10
-	VPERMILPS  $0x4e, Z10, Z9
-	VADDPS     Z9, Z10, Z10
-	VPERMILPS  $0xb1, Z10, Z9
-	VADDPS     Z9, Z10, Z10
-	VMOVSS     X10, (SI)
+	VADDPS     Z10, Z9, Z9
+	VSHUFF32X4 $0x4e, Z9, Z9, Z8
+	VADDPS     Z8, Z9, Z9
+	VSHUFF32X4 $0xb1, Z9, Z9, Z8
+	VADDPS     Z8, Z9, Z9
+	VPERMILPS  $0x4e, Z9, Z8
+	VADDPS     Z8, Z9, Z9
+	VPERMILPS  $0xb1, Z9, Z8
+	VADDPS     Z8, Z9, Z9
+	VMOVSS     X9, (SI)
 	ADDQ       $0x04, SI
-	ADDQ       BX, DX
-	DECQ       AX
+	ADDQ       CX, BX
+	DECQ       DX
 	JNZ        row
 	VZEROUPPER
 	RET
 
 DATA expWeightsConstantsAVX512<>+0(SB)/4, $0x3f800000
-DATA expWeightsConstantsAVX512<>+4(SB)/4, $0x3fb8aa3b
-DATA expWeightsConstantsAVX512<>+8(SB)/4, $0xff800000
+DATA expWeightsConstantsAVX512<>+4(SB)/4, $0xff800000
+DATA expWeightsConstantsAVX512<>+8(SB)/4, $0x3fb8aa3b
 DATA expWeightsConstantsAVX512<>+12(SB)/4, $0x3f317215
 DATA expWeightsConstantsAVX512<>+16(SB)/4, $0x3e75fcde
 DATA expWeightsConstantsAVX512<>+20(SB)/4, $0x3d635bad
@@ -4555,21 +5006,56 @@ TEXT ·normAVX512(SB), NOSPLIT, $0-52
 	MOVQ         residual+24(FP), BX
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
 	VCVTSI2SSQ   AX, X1, X0
 	VBROADCASTSS X0, Z0
 	TESTQ        BX, BX
 	JZ           plain
 	XORQ         SI, SI
 	MOVQ         AX, DI
-	SUBQ         $0x10, DI
-	JL           sum_rest
+	SUBQ         $0x00000040, DI
+	JL           sum_few
+
+sum_turn:
+	VMOVUPS (DX)(SI*1), Z9
+	VMOVUPS (BX)(SI*1), Z10
+	VADDPS  Z10, Z9, Z9
+	VMOVUPS Z9, (CX)(SI*1)
+	VADDPS  Z9, Z1, Z1
+	VMOVUPS 64(DX)(SI*1), Z9
+	VMOVUPS 64(BX)(SI*1), Z10
+	VADDPS  Z10, Z9, Z9
+	VMOVUPS Z9, 64(CX)(SI*1)
+	VADDPS  Z9, Z2, Z2
+	VMOVUPS 128(DX)(SI*1), Z9
+	VMOVUPS 128(BX)(SI*1), Z10
+	VADDPS  Z10, Z9, Z9
+	VMOVUPS Z9, 128(CX)(SI*1)
+	VADDPS  Z9, Z3, Z3
+	VMOVUPS 192(DX)(SI*1), Z9
+	VMOVUPS 192(BX)(SI*1), Z10
+	VADDPS  Z10, Z9, Z9
+	VMOVUPS Z9, 192(CX)(SI*1)
+	VADDPS  Z9, Z4, Z4
+	ADDQ    $0x00000100, SI
+	SUBQ    $0x00000040, DI
+	JGE     sum_turn
+
+sum_few:
+	ADDQ $0x00000030, DI
+	JL   sum_rest
 
 sum_full:
-	VMOVUPS (DX)(SI*1), Z3
-	VMOVUPS (BX)(SI*1), Z4
-	VADDPS  Z4, Z3, Z3
-	VMOVUPS Z3, (CX)(SI*1)
-	VADDPS  Z3, Z1, Z1
+	VMOVUPS (DX)(SI*1), Z9
+	VMOVUPS (BX)(SI*1), Z10
+	VADDPS  Z10, Z9, Z9
+	VMOVUPS Z9, (CX)(SI*1)
+	VADDPS  Z9, Z1, Z1
 	ADDQ    $0x40, SI
 	SUBQ    $0x10, DI
 	JGE     sum_full
@@ -4580,11 +5066,11 @@ sum_rest:
 	MOVL      $0x0000ffff, R8
 	BZHIL     DI, R8, R8
 	KMOVW     R8, K1
-	VMOVUPS.Z (DX)(SI*1), K1, Z3
-	VMOVUPS.Z (BX)(SI*1), K1, Z4
-	VADDPS    Z4, Z3, Z3
-	VMOVUPS   Z3, K1, (CX)(SI*1)
-	VADDPS    Z3, Z1, Z1
+	VMOVUPS.Z (DX)(SI*1), K1, Z9
+	VMOVUPS.Z (BX)(SI*1), K1, Z10
+	VADDPS    Z10, Z9, Z9
+	VMOVUPS   Z9, K1, (CX)(SI*1)
+	VADDPS    Z9, Z1, Z1
 
 sum_done:
 	MOVQ CX, DX
@@ -4593,12 +5079,29 @@ sum_done:
 plain:
 	XORQ BX, BX
 	MOVQ AX, SI
-	SUBQ $0x10, SI
+	SUBQ $0x00000040, SI
+	JL   plainsum_few
+
+plainsum_turn:
+	VMOVUPS (DX)(BX*1), Z9
+	VADDPS  Z9, Z1, Z1
+	VMOVUPS 64(DX)(BX*1), Z9
+	VADDPS  Z9, Z2, Z2
+	VMOVUPS 128(DX)(BX*1), Z9
+	VADDPS  Z9, Z3, Z3
+	VMOVUPS 192(DX)(BX*1), Z9
+	VADDPS  Z9, Z4, Z4
+	ADDQ    $0x00000100, BX
+	SUBQ    $0x00000040, SI
+	JGE     plainsum_turn
+
+plainsum_few:
+	ADDQ $0x00000030, SI
 	JL   plainsum_rest
 
 plainsum_full:
-	VMOVUPS (DX)(BX*1), Z3
-	VADDPS  Z3, Z1, Z1
+	VMOVUPS (DX)(BX*1), Z9
+	VADDPS  Z9, Z1, Z1
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, SI
 	JGE     plainsum_full
@@ -4609,29 +5112,53 @@ plainsum_rest:
 	MOVL      $0x0000ffff, DI
 	BZHIL     SI, DI, DI
 	KMOVW     DI, K1
-	VMOVUPS.Z (DX)(BX*1), K1, Z3
-	VADDPS    Z3, Z1, Z1
+	VMOVUPS.Z (DX)(BX*1), K1, Z9
+	VADDPS    Z9, Z1, Z1
 
 plainsum_done:
 summed:
-	VSHUFF32X4 $0x4e, Z1, Z1, Z3
 	VADDPS     Z3, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z3
-	VADDPS     Z3, Z1, Z1
-	VPERMILPS  $0x4e, Z1, Z3
-	VADDPS     Z3, Z1, Z1
-	VPERMILPS  $0xb1, Z1, Z3
-	VADDPS     Z3, Z1, Z1
+	VADDPS     Z4, Z2, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VPERMILPS  $0x4e, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VPERMILPS  $0xb1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
 	VDIVPS     Z0, Z1, Z1
 	XORQ       BX, BX
 	MOVQ       AX, SI
-	SUBQ       $0x10, SI
-	JL         square_rest
+	SUBQ       $0x00000040, SI
+	JL         square_few
+
+square_turn:
+	VMOVUPS     (DX)(BX*1), Z2
+	VSUBPS      Z1, Z2, Z2
+	VFMADD231PS Z2, Z2, Z5
+	VMOVUPS     64(DX)(BX*1), Z2
+	VSUBPS      Z1, Z2, Z2
+	VFMADD231PS Z2, Z2, Z6
+	VMOVUPS     128(DX)(BX*1), Z2
+	VSUBPS      Z1, Z2, Z2
+	VFMADD231PS Z2, Z2, Z7
+	VMOVUPS     192(DX)(BX*1), Z2
+	VSUBPS      Z1, Z2, Z2
+	VFMADD231PS Z2, Z2, Z8
+	ADDQ        $0x00000100, BX
+	SUBQ        $0x00000040, SI
+	JGE         square_turn
+
+square_few:
+	ADDQ $0x00000030, SI
+	JL   square_rest
 
 square_full:
-	VMOVUPS     (DX)(BX*1), Z3
-	VSUBPS      Z1, Z3, Z3
-	VFMADD231PS Z3, Z3, Z2
+	VMOVUPS     (DX)(BX*1), Z2
+	VSUBPS      Z1, Z2, Z2
+	VFMADD231PS Z2, Z2, Z5
 	ADDQ        $0x40, BX
 	SUBQ        $0x10, SI
 	JGE         square_full
@@ -4642,27 +5169,30 @@ square_rest:
 	MOVL        $0x0000ffff, DI
 	BZHIL       SI, DI, DI
 	KMOVW       DI, K1
-	VMOVUPS.Z   (DX)(BX*1), K1, Z3
-	VSUBPS      Z1, Z3, Z3
-	VMOVAPS.Z   Z3, K1, Z3
-	VFMADD231PS Z3, Z3, Z2
+	VMOVUPS.Z   (DX)(BX*1), K1, Z2
+	VSUBPS      Z1, Z2, Z2
+	VMOVAPS.Z   Z2, K1, Z2
+	VFMADD231PS Z2, Z2, Z5
 
 square_done:
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VPERMILPS    $0x4e, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VPERMILPS    $0xb1, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
+	VADDPS       Z7, Z5, Z5
+	VADDPS       Z8, Z6, Z6
+	VADDPS       Z6, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z2
+	VADDPS       Z2, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z2
+	VADDPS       Z2, Z5, Z5
+	VPERMILPS    $0x4e, Z5, Z2
+	VADDPS       Z2, Z5, Z5
+	VPERMILPS    $0xb1, Z5, Z2
+	VADDPS       Z2, Z5, Z5
+	VDIVPS       Z0, Z5, Z5
 	MOVSS        eps+48(FP), X0
 	VBROADCASTSS X0, Z0
-	VADDPS       Z0, Z2, Z2
-	VSQRTPS      Z2, Z2
+	VADDPS       Z0, Z5, Z5
+	VSQRTPS      Z5, Z5
 	VBROADCASTSS normConstantsAVX512<>+0(SB), Z0
-	VDIVPS       Z2, Z0, Z0
+	VDIVPS       Z5, Z0, Z0
 	MOVQ         gain+32(FP), BX
 	MOVQ         bias+40(FP), SI
 	TESTQ        SI, SI

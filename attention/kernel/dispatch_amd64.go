@@ -26,7 +26,7 @@ func processorVariants() (found []*variant) {
 	return found
 }
 
-func (v *variant) panel(c []float32, ldc, columns int, a []float32, lda, rows, k int, b []float32, width int, init []float32) {
+func (v *variant) panel(c []float32, ldc, columns int, a []float32, lda, rows, k int, b []float32, width int, init []float32, stride int) {
 	if v.kind == isGeneric {
 		panelGeneric(c, ldc, columns, a, lda, rows, k, b, width, init)
 		return
@@ -40,14 +40,22 @@ func (v *variant) panel(c []float32, ldc, columns int, a []float32, lda, rows, k
 	}
 	// What the tiles prefetch is the next panel, which follows this one in memory. The address may be
 	// past the end; prefetching never faults.
-	ahead := uintptr(unsafe.Pointer(&b[0])) + uintptr(4*k*width)
+	ahead := uintptr(unsafe.Pointer(&b[0])) + uintptr(4*stride)
 	for i := 0; i < rows; {
 		n := v.tileRows(rows - i)
-		v.tile(n, width/v.lanes, k, &a[i*lda], lda, &b[0], first(init), &c[i*ldc], ldc, ahead)
-		ahead += uintptr(4 * k * n)
-		i += n
+		count := 1
+		if n == v.mostRows() {
+			count = min(v.fullTiles(rows-i), max(1, longestCall/max(1, k)))
+		}
+		v.tile(n, count, width/v.lanes, k, &a[i*lda], lda, &b[0], first(init), &c[i*ldc], ldc, ahead)
+		ahead += uintptr(4 * k * n * count)
+		i += n * count
 	}
 }
+
+// longestCall bounds the steps of one call of assembly, during which nothing else can have the
+// goroutine's thread: some ten microseconds.
+const longestCall = 3072
 
 var zeros [1]float32
 
@@ -62,14 +70,28 @@ func first(x []float32) *float32 {
 // tileRows is how many of the rows left the next tile takes: as many as fit, but never leaving one or
 // two behind, whose few sums would wait for each other.
 func (v *variant) tileRows(left int) int {
-	most := 8
-	if v.kind == isAVX2 {
-		most = 6
-	}
+	most := v.mostRows()
 	if left > most && left <= most+2 {
 		return (left + 1) / 2
 	}
 	return min(left, most)
+}
+
+// mostRows is how many rows the largest tile has.
+func (v *variant) mostRows() int {
+	if v.kind == isAVX2 {
+		return 6
+	}
+	return 8
+}
+
+// fullTiles is how many of the largest tiles come next when that many rows are left.
+func (v *variant) fullTiles(left int) int {
+	most := v.mostRows()
+	if rest := left % most; rest == 1 || rest == 2 {
+		return max(1, left/most-1)
+	}
+	return left / most
 }
 
 // edgePanel computes a panel that is wider than what is left of C, by way of a small tile.
@@ -82,7 +104,7 @@ func (v *variant) edgePanel(c []float32, ldc, columns int, a []float32, lda, row
 				copy(tile[r*width:][:columns], c[(i+r)*ldc:])
 			}
 		}
-		v.tile(n, width/v.lanes, k, &a[i*lda], lda, &b[0], first(init), &tile[0], width, uintptr(unsafe.Pointer(&b[0])))
+		v.tile(n, 1, width/v.lanes, k, &a[i*lda], lda, &b[0], first(init), &tile[0], width, uintptr(unsafe.Pointer(&b[0])))
 		for r := range n {
 			copy(c[(i+r)*ldc:][:columns], tile[r*width:])
 		}
@@ -90,41 +112,41 @@ func (v *variant) edgePanel(c []float32, ldc, columns int, a []float32, lda, row
 	}
 }
 
-func (v *variant) tile(rows, vectors, k int, a *float32, lda int, b, init, c *float32, ldc int, ahead uintptr) {
+func (v *variant) tile(rows, count, vectors, k int, a *float32, lda int, b, init, c *float32, ldc int, ahead uintptr) {
 	if v.kind == isAVX512 {
 		switch rows {
 		case 1:
-			tile1AVX512(vectors, k, a, lda, b, init, c, ldc, ahead)
+			tile1AVX512(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 		case 2:
-			tile2AVX512(vectors, k, a, lda, b, init, c, ldc, ahead)
+			tile2AVX512(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 		case 3:
-			tile3AVX512(vectors, k, a, lda, b, init, c, ldc, ahead)
+			tile3AVX512(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 		case 4:
-			tile4AVX512(vectors, k, a, lda, b, init, c, ldc, ahead)
+			tile4AVX512(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 		case 5:
-			tile5AVX512(vectors, k, a, lda, b, init, c, ldc, ahead)
+			tile5AVX512(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 		case 6:
-			tile6AVX512(vectors, k, a, lda, b, init, c, ldc, ahead)
+			tile6AVX512(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 		case 7:
-			tile7AVX512(vectors, k, a, lda, b, init, c, ldc, ahead)
+			tile7AVX512(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 		case 8:
-			tile8AVX512(vectors, k, a, lda, b, init, c, ldc, ahead)
+			tile8AVX512(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 		}
 		return
 	}
 	switch rows {
 	case 1:
-		tile1AVX2(vectors, k, a, lda, b, init, c, ldc, ahead)
+		tile1AVX2(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 	case 2:
-		tile2AVX2(vectors, k, a, lda, b, init, c, ldc, ahead)
+		tile2AVX2(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 	case 3:
-		tile3AVX2(vectors, k, a, lda, b, init, c, ldc, ahead)
+		tile3AVX2(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 	case 4:
-		tile4AVX2(vectors, k, a, lda, b, init, c, ldc, ahead)
+		tile4AVX2(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 	case 5:
-		tile5AVX2(vectors, k, a, lda, b, init, c, ldc, ahead)
+		tile5AVX2(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 	case 6:
-		tile6AVX2(vectors, k, a, lda, b, init, c, ldc, ahead)
+		tile6AVX2(count, vectors, k, a, lda, b, init, c, ldc, ahead)
 	}
 }
 

@@ -4,7 +4,7 @@ package kernel
 
 func processorVariants() []*variant { return nil }
 
-func (v *variant) panel(c []float32, ldc, columns int, a []float32, lda, rows, k int, b []float32, width int, init []float32) {
+func (v *variant) panel(c []float32, ldc, columns int, a []float32, lda, rows, k int, b []float32, width int, init []float32, _ int) {
 	panelGeneric(c, ldc, columns, a, lda, rows, k, b, width, init)
 }
 

@@ -186,7 +186,7 @@ func (b *Packed) multiply(c []float32, ldc int, a []float32, lda, rows, n0, n1, 
 				init = nil
 			}
 			b.v.panel(c[r*ldc+j-n0:], ldc, min(width, n1-j), a[min(r*lda, len(a)):], lda, block, k,
-				panel[k0*width:k1*width], width, init)
+				panel[k0*width:k1*width], width, init, b.K*width)
 			j += width
 		}
 	}

@@ -103,37 +103,50 @@ func (s isa) exp() {
 	done()
 }
 
-// expWeights writes the softmax of several rows but for the division.
+// expWeights writes the softmax of several rows but for the division. The maxima of all rows come first,
+// and sums are kept in parts: else every step would wait for the one before.
 func (s isa) expWeights() {
 	TEXT("expWeights"+s.name, NOSPLIT, "func(rows, n int, x *float32, ld int, scale float32, sums *float32)")
 	Doc("expWeights" + s.name + " sets each of rows rows of n numbers to exp(scale*(x - max of the row)) and sums[i] to the sum of row i.")
 	Pragma("noescape")
 	c := s.constants("expWeights")
 	s.oneBits = c.float(1)
-	rows, n := Load(Param("rows"), GP64()), Load(Param("n"), GP64())
-	x, ld, sums := Load(Param("x"), GP64()), Load(Param("ld"), GP64()), Load(Param("sums"), GP64())
+	n := Load(Param("n"), GP64())
+	ld := Load(Param("ld"), GP64())
 	SHLQ(Imm(2), ld)
+
+	rows, x, sums := Load(Param("rows"), GP64()), Load(Param("x"), GP64()), Load(Param("sums"), GP64())
+	minusInf := c.register(math.Inf(-1))
+	Label("rowmax")
+	highest := make([]VecVirtual, 4)
+	for i := range highest {
+		highest[i] = s.vec()
+		VMOVAPS(minusInf, highest[i])
+	}
+	s.eachBy(len(highest), "max", n, func(p span, part int) { VMAXPS(p.loadOr(x, minusInf), highest[part], highest[part]) })
+	VMOVSS(s.total(highest, most).AsX(), Mem{Base: sums})
+	ADDQ(Imm(4), sums)
+	ADDQ(ld, x)
+	DECQ(rows)
+	JNZ(LabelRef("rowmax"))
+
+	rows, x, sums = Load(Param("rows"), GP64()), Load(Param("x"), GP64()), Load(Param("sums"), GP64())
 	scale := s.broadcast("scale")
 	VMULPS(c.float(math.Log2E), scale, scale)
-	minusInf := c.register(math.Inf(-1))
 	e := s.exp2(c)
-
 	Label("row")
-	highest, sum := s.vec(), s.zero()
-	VMOVAPS(minusInf, highest)
-	s.each("max", n, func(p span) { VMAXPS(p.loadOr(x, minusInf), highest, highest) })
-	s.across(highest, most)
-	s.each("exp", n, func(p span) {
+	top, sum := s.vec(), s.zeros(2)
+	VBROADCASTSS(Mem{Base: sums}, top)
+	s.eachBy(len(sum), "exp", n, func(p span, part int) {
 		v := p.load(x)
-		VSUBPS(highest, v, v)
+		VSUBPS(top, v, v)
 		VMULPS(scale, v, v)
 		w := e.of(v)
 		p.store(w, x)
 		p.clip(w)
-		VADDPS(w, sum, sum)
+		VADDPS(w, sum[part], sum[part])
 	})
-	s.across(sum, add)
-	VMOVSS(sum.AsX(), Mem{Base: sums})
+	VMOVSS(s.total(sum, add).AsX(), Mem{Base: sums})
 	ADDQ(Imm(4), sums)
 	ADDQ(ld, x)
 	DECQ(rows)
@@ -222,34 +235,35 @@ func (s isa) norm() {
 	c := s.constants("norm")
 	n, dst, x := Load(Param("n"), GP64()), Load(Param("dst"), GP64()), Load(Param("x"), GP64())
 	residual := Load(Param("residual"), GP64())
-	count, mean, variance := s.vec(), s.zero(), s.zero()
+	const turn = 4
+	count, means, variances := s.vec(), s.zeros(turn), s.zeros(turn)
 	countX := XMM()
-	VCVTSI2SSQ(n, mean.AsX(), countX)
+	VCVTSI2SSQ(n, means[0].AsX(), countX)
 	VBROADCASTSS(countX, count)
 
 	TESTQ(residual, residual)
 	JZ(LabelRef("plain"))
-	s.each("sum", n, func(p span) {
+	s.eachBy(turn, "sum", n, func(p span, part int) {
 		v := p.load(x)
 		VADDPS(p.load(residual), v, v)
 		p.store(v, dst)
-		VADDPS(v, mean, mean)
+		VADDPS(v, means[part], means[part])
 	})
 	MOVQ(dst, x)
 	JMP(LabelRef("summed"))
 	Label("plain")
-	s.each("plainsum", n, func(p span) { VADDPS(p.load(x), mean, mean) })
+	s.eachBy(turn, "plainsum", n, func(p span, part int) { VADDPS(p.load(x), means[part], means[part]) })
 	Label("summed")
-	s.across(mean, add)
+	mean := s.total(means, add)
 	VDIVPS(count, mean, mean)
 
-	s.each("square", n, func(p span) {
+	s.eachBy(turn, "square", n, func(p span, part int) {
 		v := p.load(x)
 		VSUBPS(mean, v, v)
 		p.clip(v)
-		VFMADD231PS(v, v, variance)
+		VFMADD231PS(v, v, variances[part])
 	})
-	s.across(variance, add)
+	variance := s.total(variances, add)
 	VDIVPS(count, variance, variance)
 	VADDPS(s.broadcast("eps"), variance, variance)
 	inverse := s.vec()

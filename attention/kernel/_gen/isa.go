@@ -106,6 +106,7 @@ func (s isa) broadcast(param string) VecVirtual {
 type span struct {
 	isa
 	offset GPVirtual
+	ahead  int      // registers past the offset
 	lanes  Register // mask of the lanes in use; nil in the full-width loop
 }
 
@@ -131,6 +132,48 @@ func (s isa) each(label string, n Register, body func(span)) {
 	JZ(LabelRef(label + "_done"))
 	body(span{isa: s, offset: offset, lanes: s.firstLanes(left)})
 	Label(label + "_done")
+}
+
+// eachBy is each with several registers a turn, so that sums kept apart need not wait for each other:
+// body is told which of them it works on. What fills no turn goes to the first.
+func (s isa) eachBy(turn int, label string, n Register, body func(p span, part int)) {
+	offset, left := GP64(), GP64()
+	XORQ(offset, offset)
+	MOVQ(n, left)
+	SUBQ(U32(uint32(turn*s.lanes())), left)
+	JL(LabelRef(label + "_few"))
+	Label(label + "_turn")
+	for part := range turn {
+		body(span{isa: s, offset: offset, ahead: part}, part)
+	}
+	ADDQ(U32(uint32(turn*s.bytes())), offset)
+	SUBQ(U32(uint32(turn*s.lanes())), left)
+	JGE(LabelRef(label + "_turn"))
+	Label(label + "_few")
+	ADDQ(U32(uint32((turn-1)*s.lanes())), left)
+	JL(LabelRef(label + "_rest"))
+	Label(label + "_full")
+	body(span{isa: s, offset: offset}, 0)
+	ADDQ(Imm(uint64(s.bytes())), offset)
+	SUBQ(Imm(uint64(s.lanes())), left)
+	JGE(LabelRef(label + "_full"))
+	Label(label + "_rest")
+	ADDQ(Imm(uint64(s.lanes())), left)
+	JZ(LabelRef(label + "_done"))
+	body(span{isa: s, offset: offset, lanes: s.firstLanes(left)}, 0)
+	Label(label + "_done")
+}
+
+// total adds parts into the first, always in the same order, and sums its lanes.
+func (s isa) total(parts []VecVirtual, op func(...Op)) VecVirtual {
+	for n := len(parts); n > 1; n = (n + 1) / 2 {
+		for i := range n / 2 {
+			j := (n+1)/2 + i
+			op(parts[j], parts[i], parts[i])
+		}
+	}
+	s.across(parts[0], op)
+	return parts[0]
 }
 
 // firstLanes is a mask of the first n lanes, 0 < n < lanes. It may clobber n.
@@ -162,7 +205,9 @@ func (s isa) firstLanes(n GPVirtual) Register {
 	return m
 }
 
-func (p span) at(base Register) Mem { return Mem{Base: base, Index: p.offset, Scale: 1} }
+func (p span) at(base Register) Mem {
+	return Mem{Base: base, Index: p.offset, Scale: 1, Disp: p.ahead * p.bytes()}
+}
 
 // load reads the lanes in use; the others are 0.
 func (p span) load(base Register) VecVirtual {
@@ -236,6 +281,15 @@ func (s isa) across(v VecVirtual, op func(...Op)) {
 
 func add(ops ...Op)  { VADDPS(ops[0], ops[1], ops[2]) }
 func most(ops ...Op) { VMAXPS(ops[0], ops[1], ops[2]) }
+
+// zeros are n registers of zeros.
+func (s isa) zeros(n int) []VecVirtual {
+	parts := make([]VecVirtual, n)
+	for i := range parts {
+		parts[i] = s.zero()
+	}
+	return parts
+}
 
 func (s isa) zero() VecVirtual {
 	v := s.vec()

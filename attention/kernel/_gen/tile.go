@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -13,10 +14,11 @@ import (
 // broadcasts one number of each row of A.
 func (s isa) tile(rows int) {
 	TEXT(fmt.Sprintf("tile%d%s", rows, s.name), NOSPLIT,
-		"func(vectors, k int, a *float32, lda int, b, init, c *float32, ldc int, ahead uintptr)")
+		"func(count, vectors, k int, a *float32, lda int, b, init, c *float32, ldc int, ahead uintptr)")
 	Doc(fmt.Sprintf("tile%d%s computes C[i][j] = init[j] + sum over p of A[i][p] B[p][j] for %d rows and vectors*%d columns.",
 		rows, s.name, rows, s.lanes()),
-		"With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.")
+		"With init nil the sum is added to C. ahead is an address to prefetch from, for the next panel.",
+		fmt.Sprintf("That is done count times, for the next %d rows each time.", rows))
 	Pragma("noescape")
 	n := Load(Param("vectors"), GP64())
 	for vectors := s.vectors; vectors >= 1; vectors-- {
@@ -46,6 +48,7 @@ type tileBody struct {
 func (t *tileBody) label(name string) string { return fmt.Sprintf("%s%d", name, t.vectors) }
 
 func (t *tileBody) write() {
+	Label(t.label("tile"))
 	k := Load(Param("k"), GP64())
 	a := Load(Param("a"), GP64())
 	t.lda = Load(Param("lda"), GP64())
@@ -84,7 +87,32 @@ func (t *tileBody) write() {
 	JNZ(LabelRef(t.label("one")))
 	Label(t.label("store"))
 	t.eachSum(func(sum VecVirtual, place Mem) { VMOVUPS(sum, place) })
+	t.next(ahead)
 	done()
+}
+
+// next goes on to the rows of the next tile, with the arguments moved in place.
+func (t *tileBody) next(ahead Register) {
+	argument := func(name string) Mem {
+		b, err := Param(name).Resolve()
+		if err != nil {
+			log.Fatal(err)
+		}
+		return b.Addr
+	}
+	end := t.label("end")
+	count := Load(Param("count"), GP64())
+	DECQ(count)
+	JZ(LabelRef(end))
+	MOVQ(count, argument("count"))
+	MOVQ(ahead, argument("ahead"))
+	for _, matrix := range [][2]string{{"lda", "a"}, {"ldc", "c"}} {
+		step := GP64()
+		IMUL3Q(U32(uint32(4*t.rows)), Load(Param(matrix[0]), GP64()), step)
+		ADDQ(step, argument(matrix[1]))
+	}
+	JMP(LabelRef(t.label("tile")))
+	Label(end)
 }
 
 // start loads the sums from init or from C.
