@@ -10,7 +10,7 @@ import (
 
 var (
 	avx512 = variant{name: "avx512", kind: isAVX512, lanes: 16, vectors: 3}
-	avx2   = variant{name: "avx2", kind: isAVX2, lanes: 8, vectors: 2}
+	avx2   = variant{name: "avx2", kind: isAVX2, lanes: 8, vectors: 3}
 )
 
 // processorVariants asks the processor, and through it the operating system, what may be used.
@@ -41,13 +41,11 @@ func (v *variant) panel(c []float32, ldc, columns int, a []float32, lda, rows, k
 	// What the tiles prefetch is the next panel, which follows this one in memory. The address may be
 	// past the end; prefetching never faults.
 	ahead := uintptr(unsafe.Pointer(&b[0])) + uintptr(4*stride)
+	vectors := width / v.lanes
 	for i := 0; i < rows; {
-		n := v.tileRows(rows - i)
-		count := 1
-		if n == v.mostRows() {
-			count = min(v.fullTiles(rows-i), max(1, longestCall/max(1, k)))
-		}
-		v.tile(n, count, width/v.lanes, k, &a[i*lda], lda, &b[0], first(init), &c[i*ldc], ldc, ahead)
+		n := v.tileRows(rows-i, vectors)
+		count := min(max(1, v.fullTiles(rows-i, vectors)), max(1, longestCall/max(1, k)))
+		v.tile(n, count, vectors, k, &a[i*lda], lda, &b[0], first(init), &c[i*ldc], ldc, ahead)
 		ahead += uintptr(4 * k * n * count)
 		i += n * count
 	}
@@ -69,36 +67,40 @@ func first(x []float32) *float32 {
 
 // tileRows is how many of the rows left the next tile takes: as many as fit, but never leaving one or
 // two behind, whose few sums would wait for each other.
-func (v *variant) tileRows(left int) int {
-	most := v.mostRows()
-	if left > most && left <= most+2 {
-		return (left + 1) / 2
+func (v *variant) tileRows(left, vectors int) int {
+	most := v.mostRows(vectors)
+	if rest := left % most; (rest == 1 || rest == 2) && left > most && left <= 2*most+1 {
+		tiles := (left + most - 1) / most
+		return (left + tiles - 1) / tiles
 	}
 	return min(left, most)
 }
 
-// mostRows is how many rows the largest tile has.
-func (v *variant) mostRows() int {
-	if v.kind == isAVX2 {
-		return 6
+// mostRows is how many rows the tallest tile of that many vectors has.
+func (v *variant) mostRows(vectors int) int {
+	switch {
+	case v.kind == isAVX512:
+		return 8
+	case vectors == 3:
+		return 4
 	}
-	return 8
+	return 6
 }
 
-// fullTiles is how many of the largest tiles come next when that many rows are left.
-func (v *variant) fullTiles(left int) int {
-	most := v.mostRows()
-	if rest := left % most; rest == 1 || rest == 2 {
-		return max(1, left/most-1)
+// fullTiles is how many of the tallest tiles come next when that many rows are left.
+func (v *variant) fullTiles(left, vectors int) (count int) {
+	most := v.mostRows(vectors)
+	for ; v.tileRows(left, vectors) == most; left -= most {
+		count++
 	}
-	return left / most
+	return count
 }
 
 // edgePanel computes a panel that is wider than what is left of C, by way of a small tile.
 func (v *variant) edgePanel(c []float32, ldc, columns int, a []float32, lda, rows, k int, b []float32, width int, init []float32) {
-	var tile [8 * 48]float32
+	var tile [8 * 48]float32 // of any variant
 	for i := 0; i < rows; {
-		n := v.tileRows(rows - i)
+		n := v.tileRows(rows-i, width/v.lanes)
 		if init == nil {
 			for r := range n {
 				copy(tile[r*width:][:columns], c[(i+r)*ldc:])

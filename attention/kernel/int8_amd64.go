@@ -20,7 +20,7 @@ func (v *variant) panelInt8(c []float32, ldc, columns int, q []uint8, scales []f
 	ahead := uintptr(unsafe.Pointer(&b[0])) + uintptr(deep*width)
 	var tile [8 * 48]float32
 	for i := 0; i < rows; {
-		n := v.tileRows(rows - i)
+		n := v.tileRows(rows-i, width/v.lanes)
 		to, ld := &tile[0], width
 		if columns == width {
 			to, ld = &c[i*ldc], ldc

@@ -17,7 +17,7 @@ const note = (who, name, ms) => {
 };
 
 for (const line of lines('ours')) {
-  const metric = (unit) => Number((line.match(new RegExp('([\\d.]+) ' + unit.replace('/', '\\/'))) ?? [])[1]);
+  const metric = (unit) => Number((line.match(new RegExp('([\\d.]+) ' + unit.replace('/', '\\/') + '(\\s|$)')) ?? [])[1]);
   const tokens = (line.match(/tokens=(\d+)/) ?? [])[1];
   const variant = (line.match(/\/(avx512|avx2|generic)\//) ?? [])[1];
   if (/^BenchmarkMiniLMInt8/.test(line)) note('int8', tokens, metric('min-ms'));

@@ -12,8 +12,8 @@ import (
 type isa struct {
 	name    string
 	wide    bool // 512-bit registers and masks
-	rows    int  // of the largest tile
-	vectors int  // columns of the largest tile, in registers
+	rows    int  // of the tallest tile
+	vectors int  // columns of the widest tile, in registers
 
 	oneBits Op // AVX2: 1.0 in every lane, which powers of two are built from
 }
@@ -31,6 +31,14 @@ func (s isa) lanes() int {
 		return 16
 	}
 	return 8
+}
+
+// sums is how many registers of sums fit beside a row of B and a number of A.
+func (s isa) sums() int {
+	if s.wide {
+		return 24
+	}
+	return 12
 }
 
 func (s isa) bytes() int { return 4 * s.lanes() }

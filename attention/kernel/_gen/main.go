@@ -20,7 +20,7 @@ func main() {
 	case "avx512":
 		floats(isa{name: "AVX512", wide: true, rows: 8, vectors: 3})
 	case "avx2":
-		floats(isa{name: "AVX2", rows: 6, vectors: 2})
+		floats(isa{name: "AVX2", rows: 6, vectors: 3})
 	case "vnni":
 		isa{name: "VNNI", wide: true, rows: 8, vectors: 3}.int8s()
 	default:

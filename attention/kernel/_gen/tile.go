@@ -10,7 +10,7 @@ import (
 )
 
 // tile writes the inner kernel of every product, for a number of rows and 1 to s.vectors registers of
-// columns. All sums of the tile stay in registers while k runs; each step loads one row of B and
+// columns, as many as leave room for their sums. All sums of the tile stay in registers while k runs; each step loads one row of B and
 // broadcasts one number of each row of A.
 func (s isa) tile(rows int) {
 	TEXT(fmt.Sprintf("tile%d%s", rows, s.name), NOSPLIT,
@@ -21,7 +21,7 @@ func (s isa) tile(rows int) {
 		fmt.Sprintf("That is done count times, for the next %d rows each time.", rows))
 	Pragma("noescape")
 	n := Load(Param("vectors"), GP64())
-	for vectors := s.vectors; vectors >= 1; vectors-- {
+	for vectors := min(s.vectors, s.sums()/rows); vectors >= 1; vectors-- {
 		if vectors > 1 {
 			CMPQ(n, Imm(uint64(vectors)))
 			JNE(LabelRef(fmt.Sprintf("narrower%d", vectors)))
@@ -196,10 +196,7 @@ func (s isa) peak() {
 	Pragma("noescape")
 	n := Load(Param("n"), GP64())
 	x := s.zero()
-	count := 24
-	if !s.wide {
-		count = 12
-	}
+	count := s.sums()
 	sums := make([]VecVirtual, count)
 	for i := range sums {
 		sums[i] = s.zero()
