@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"strings"
 
@@ -102,12 +101,16 @@ type drawable interface {
 }
 
 // draw writes a report in one form to stdout and, into out where that is set, as files of a name.
-func (o reportOptions) draw(r drawable, form, out, name string, stdout io.Writer) error {
+func (o reportOptions) draw(ctx context.Context, r drawable, form, out, name string, stdout io.Writer) error {
 	if out != "" {
-		if err := os.MkdirAll(out, 0o755); err != nil {
-			return usageError(err)
+		dir, bring, err := putFolder(ctx, out)
+		if err != nil {
+			return err
 		}
-		if err := writeForms(out, name, r); err != nil {
+		if err := writeForms(dir, name, r); err != nil {
+			return err
+		}
+		if err := bring(); err != nil {
 			return err
 		}
 	}
@@ -123,11 +126,11 @@ func (o reportOptions) draw(r drawable, form, out, name string, stdout io.Writer
 }
 
 func runCompare(ctx context.Context, o compareRun, stdout, stderr io.Writer) error {
-	baseline, err := readRuns(o.baseline)
+	baseline, err := readRuns(ctx, o.baseline)
 	if err != nil {
 		return usagef("baseline: %w", err)
 	}
-	candidate, err := readRuns(o.candidate)
+	candidate, err := readRuns(ctx, o.candidate)
 	if err != nil {
 		return usagef("candidate: %w", err)
 	}
@@ -144,7 +147,7 @@ func runCompare(ctx context.Context, o compareRun, stdout, stderr io.Writer) err
 	if err != nil {
 		return usageError(err)
 	}
-	if err := o.draw(c, o.format, o.out, "compare", stdout); err != nil {
+	if err := o.draw(ctx, c, o.format, o.out, "compare", stdout); err != nil {
 		return err
 	}
 	switch c.Verdict() {

@@ -202,10 +202,15 @@ func configOf(ctx *cli.Context) (*configFile, error) {
 // applyConfig is what every verb does before anything else.
 func applyConfig(ctx *cli.Context) error {
 	c, err := configOf(ctx)
-	if err != nil || c == nil {
+	if err != nil {
 		return err
 	}
-	return c.apply(ctx)
+	if c != nil {
+		if err := c.apply(ctx); err != nil {
+			return err
+		}
+	}
+	return fetchFlags(ctx)
 }
 
 // exportsOf gives the arguments, or the configured exports where there are none.

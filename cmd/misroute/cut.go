@@ -48,7 +48,7 @@ type cutOptions struct {
 }
 
 func runCut(ctx context.Context, o cutOptions, stdout io.Writer) error {
-	err := mail.Cut(ctx, stdout, o.source, o.member, o.offset, o.length, mail.Options{})
+	err := mail.Cut(ctx, stdout, o.source, o.member, o.offset, o.length, mail.Options{Remote: bucketsOf(ctx).export})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return usageError(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"misroute/cmd/misroute/evaluation"
 	"misroute/pipeline"
-	"misroute/pipeline/mail"
+	"misroute/pipeline/object"
 	"misroute/pipeline/result"
 	"misroute/pipeline/router"
 )
@@ -143,8 +143,11 @@ func parseBytes(s string) (int64, error) {
 
 // runEval evaluates, publishes the run folder, and prints the weekly report.
 func runEval(ctx context.Context, o evalOptions, stdout, stderr io.Writer) error {
-	folder, err := evaluate(ctx, &o, stderr)
+	folder, out, err := evaluate(ctx, &o, stderr)
 	if err != nil {
+		return err
+	}
+	if err := out.deliver(ctx, folder, resumeBrings); err != nil {
 		return err
 	}
 	if err := printWeekly(folder, o.report, stdout); err != nil {
@@ -153,20 +156,23 @@ func runEval(ctx context.Context, o evalOptions, stdout, stderr io.Writer) error
 	return verdict(folder, &o)
 }
 
-// evaluate runs the pipeline into o.out and returns the finished run.
-func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Folder, error) {
+// resumeBrings is how a finished run gets to its place in a bucket after all.
+const resumeBrings = "the same command with --resume brings it there"
+
+// evaluate runs the pipeline and returns the finished run, and what brings it to o.out.
+func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Folder, *runOut, error) {
 	r, err := o.OpenRouter(ctx, stderr)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, nil, usageError(err)
 	}
-	src, err := mail.Open(ctx, o.Exports, o.Mail)
+	src, err := openExports(ctx, &o.Exports, o.Mail)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, nil, usageError(err)
 	}
 	defer src.Close()
-	source, err := o.narrow(src)
+	source, err := o.narrow(ctx, src)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.out == "" {
 		o.out = defaultOut(o, r)
@@ -180,17 +186,35 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	run := o.Facts(r)
 	key, err := o.Key(run)
 	if err != nil {
-		return nil, usageError(err)
-	}
-	if err := refuseOther(o.out, o.force, key); err != nil {
-		return nil, err
+		return nil, nil, usageError(err)
 	}
 	run.Key = key["all"]
-	partial, err := result.OpenPartial(o.out, key, o.resume)
+	out, err := openRunOut(ctx, o.out)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, nil, usageError(err)
+	}
+	if err := refuseOther(ctx, o.out, o.force, key); err != nil {
+		return nil, nil, err
+	}
+	if o.resume {
+		if f, err := out.finished(key); f != nil || err != nil {
+			return f, out, err
+		}
+	}
+	partial, err := result.OpenPartial(out.dir, key, o.resume)
+	if err != nil {
+		return nil, nil, usageError(err)
 	}
 	defer partial.Close()
+	if err := out.begin(ctx); err != nil {
+		return nil, nil, usageError(err)
+	}
+	folder, err := o.into(ctx, partial, r, source, run, stderr)
+	return folder, out, err
+}
+
+// into evaluates the source with the router and publishes the run in the folder of partial.
+func (o *evalOptions) into(ctx context.Context, partial *result.Partial, r router.Router, source pipeline.Source, run result.Run, stderr io.Writer) (*result.Folder, error) {
 	show, err := newProgress(o.progress, stderr)
 	if err != nil {
 		return nil, err
@@ -205,6 +229,9 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	show.close()
 	if err != nil && summary.Ledger.Read == 0 && !fullDisk(err) {
 		return nil, usageError(err) // not one message came out: the input is of no use
+	}
+	if errors.Is(err, object.ErrChanged) {
+		return nil, err // there is nothing to go on with
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; what was finished is kept: go on with --resume --out %s", err, o.out)
@@ -226,7 +253,7 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	run.Inputs, run.Sources, run.Ledger = summary.Inputs, summary.Sources, summary.Ledger
 	run.Warnings = append(run.Warnings, summary.Warnings...)
 	summary.Measured.Host = processor()
-	folder, err := publish(partial, o.out, o.report, run, summary.Measured)
+	folder, err := publish(partial, o.report, run, summary.Measured)
 	if err != nil {
 		return nil, fmt.Errorf("%w; every message is done and kept: finish with --resume --out %s", err, o.out)
 	}
@@ -234,11 +261,11 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 }
 
 // narrow leaves of the source what --only-rejects asks for.
-func (o *evalOptions) narrow(src pipeline.Source) (pipeline.Source, error) {
+func (o *evalOptions) narrow(ctx context.Context, src pipeline.Source) (pipeline.Source, error) {
 	if o.OnlyRejects == "" {
 		return src, nil
 	}
-	f, err := result.ReadFolder(o.OnlyRejects)
+	f, err := readRun(ctx, o.OnlyRejects)
 	if err != nil {
 		return nil, usageError(err)
 	}
@@ -267,7 +294,7 @@ func usable(o *evalOptions, s *pipeline.Summary) error {
 }
 
 // publish writes the final files and the reports, then renames them into place.
-func publish(partial *result.Partial, out string, report reportOptions, run result.Run, measured result.Measured) (*result.Folder, error) {
+func publish(partial *result.Partial, report reportOptions, run result.Run, measured result.Measured) (*result.Folder, error) {
 	run.RunID = run.ID()
 	dir, err := partial.Assemble(run, measured)
 	if err != nil {
@@ -283,7 +310,7 @@ func publish(partial *result.Partial, out string, report reportOptions, run resu
 	if err := partial.Publish(); err != nil {
 		return nil, err
 	}
-	folder.Dir = out
+	folder.Dir = partial.Dir()
 	return folder, nil
 }
 
@@ -332,10 +359,14 @@ func defaultOut(o *evalOptions, r router.Router) string {
 }
 
 // refuseOther keeps a finished run of another kind from being overwritten.
-func refuseOther(out string, force bool, key map[string]string) error {
-	old, err := result.ReadRun(out)
+func refuseOther(ctx context.Context, out string, force bool, key map[string]string) error {
+	old, err := runFacts(ctx, out)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
+	}
+	var store *object.Error
+	if errors.As(err, &store) {
+		return usageError(err)
 	}
 	if err == nil && (old.Key == key["all"] && old.Shard == key["shard"] || force) {
 		return nil

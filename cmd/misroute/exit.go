@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"syscall"
+
+	"misroute/pipeline/object"
 )
 
 // Exit codes of the whole program. They follow the printed verdict: an input that does not parse is
@@ -29,8 +31,15 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError marks err as the caller's: a flag that makes no sense, an input that cannot be used.
-func usageError(err error) error { return &exitError{exitUsage, err} }
+// usageError marks err as the caller's: a flag that makes no sense, an input that cannot be used. Work
+// that was interrupted and a store that is down are nobody's fault.
+func usageError(err error) error {
+	var store *object.Error
+	if errors.Is(err, context.Canceled) || errors.As(err, &store) && store.Temporary {
+		return err
+	}
+	return &exitError{exitUsage, err}
+}
 
 // usagef is usageError over fmt.Errorf.
 func usagef(format string, args ...any) error { return usageError(fmt.Errorf(format, args...)) }

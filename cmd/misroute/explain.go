@@ -126,8 +126,8 @@ func (o *explainOptions) arguments(c *cli.Context) error {
 			return usagef("%s stands after an argument: flags come first", a)
 		}
 	}
-	if len(args) > 1 && isRun(args[0]) {
-		f, err := result.ReadFolder(args[0])
+	if len(args) > 1 && isRunAt(c.Context, args[0]) {
+		f, err := readRun(c.Context, args[0])
 		if err != nil {
 			return usageError(err)
 		}
@@ -224,5 +224,5 @@ func runExplain(ctx context.Context, o explainOptions, stdout, stderr io.Writer)
 	if err != nil {
 		return usageError(err)
 	}
-	return o.report.draw(x, o.form, o.out, "explain", stdout)
+	return o.report.draw(ctx, x, o.form, o.out, "explain", stdout)
 }

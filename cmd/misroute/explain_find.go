@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"misroute/pipeline/mail"
+	"misroute/pipeline/object"
 	"misroute/pipeline/result"
 	"misroute/pipeline/text"
 )
@@ -25,8 +26,11 @@ type foundMessage struct {
 	warnings       []string
 }
 
-// looksLikeFile says whether an argument names something on this machine.
+// looksLikeFile says whether an argument names something that can be read.
 func looksLikeFile(arg string) bool {
+	if object.IsAddress(arg) {
+		return true
+	}
 	_, err := os.Stat(arg)
 	return err == nil || arg == "-"
 }
@@ -238,7 +242,7 @@ func (o *explainOptions) findRow(w wanted) (*result.Row, error) {
 // findInExport reads the exports once and keeps the messages that may be meant. With a row, the place
 // in the export decides.
 func (o *explainOptions) findInExport(ctx context.Context, w wanted, row *result.Row) (*foundMessage, error) {
-	r, err := mail.Open(ctx, o.exports, o.eval.Mail)
+	r, err := openExports(ctx, &o.exports, o.eval.Mail)
 	if err != nil {
 		return nil, usageError(err)
 	}

@@ -107,7 +107,7 @@ type inspectReject struct {
 }
 
 func runInspect(ctx context.Context, o inspectOptions, stdout io.Writer) error {
-	r, err := mail.Open(ctx, o.paths, o.mail)
+	r, err := openExports(ctx, &o.paths, o.mail)
 	if err != nil {
 		return usageError(err)
 	}

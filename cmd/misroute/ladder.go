@@ -17,6 +17,7 @@ import (
 	"misroute/attention"
 	"misroute/attention/train"
 	"misroute/cmd/misroute/evaluation"
+	"misroute/pipeline/object"
 	"misroute/reports/cohort"
 	"misroute/reports/stats"
 	"misroute/reports/table"
@@ -160,7 +161,7 @@ func (l *ladder) prepareLadder(ctx context.Context) error {
 		if l.corpus, err = readCorpus(ctx, &l.o.train, update); err != nil || week {
 			return err
 		}
-		if _, err := os.Stat(l.o.judge); err != nil {
+		if _, err := os.Stat(l.o.judge); err != nil && !object.IsAddress(l.o.judge) {
 			return usagef("--judge %s is neither a week such as 2026-W46 nor an export: %w", l.o.judge, err)
 		}
 		o := l.o.train

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -37,8 +38,10 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
+	ctx, buckets := withBuckets(ctx)
 	app := newApp(stdout, stderr)
-	return report(stderr, app.RunContext(ctx, args))
+	err := app.RunContext(ctx, args)
+	return report(stderr, buckets.plain(errors.Join(err, buckets.close())))
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {

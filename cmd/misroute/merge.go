@@ -51,26 +51,43 @@ func MergeCommand() *cli.Command {
 	}
 }
 
-func runMerge(_ context.Context, o mergeOptions, stdout io.Writer) error {
-	first, err := result.ReadRun(o.parts[0])
+func runMerge(ctx context.Context, o mergeOptions, stdout io.Writer) error {
+	parts := make([]string, len(o.parts))
+	for i, path := range o.parts {
+		var err error
+		if parts[i], err = bucketsOf(ctx).runCopy(ctx, path); err != nil {
+			return usageError(err)
+		}
+	}
+	first, err := result.ReadRun(parts[0])
 	if err != nil {
-		return usageError(fmt.Errorf("%s: %w", o.parts[0], err))
+		return usageError(fmt.Errorf("%s: %w", parts[0], err))
 	}
 	key := map[string]string{"all": first.Key, "shard": ""}
-	if err := refuseOther(o.out, o.force, key); err != nil {
+	out, err := openRunOut(ctx, o.out)
+	if err != nil {
+		return usageError(err)
+	}
+	if err := refuseOther(ctx, o.out, o.force, key); err != nil {
 		return err
 	}
-	partial, err := result.OpenPartial(o.out, key, false)
+	partial, err := result.OpenPartial(out.dir, key, false)
 	if err != nil {
 		return usageError(err)
 	}
 	defer partial.Close()
-	run, measured, err := pipeline.Merge(o.parts, partial)
+	if err := out.begin(ctx); err != nil {
+		return usageError(err)
+	}
+	run, measured, err := pipeline.Merge(parts, partial)
 	if err != nil {
 		return usageError(err)
 	}
-	folder, err := publish(partial, o.out, o.report, run, measured)
+	folder, err := publish(partial, o.report, run, measured)
 	if err != nil {
+		return err
+	}
+	if err := out.deliver(ctx, folder, "merge again"); err != nil {
 		return err
 	}
 	return printWeekly(folder, o.report, stdout)

@@ -77,6 +77,10 @@ type modelOptions struct {
 }
 
 func runModel(ctx context.Context, o modelOptions, stdout io.Writer) error {
+	var err error
+	if o.dir, err = bucketsOf(ctx).modelCopy(ctx, o.dir); err != nil {
+		return usageError(err)
+	}
 	if o.logits {
 		f, err := checkpoint.Load(o.dir, checkpoint.Options{Int8: o.int8})
 		if err != nil {

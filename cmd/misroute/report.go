@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -201,8 +200,8 @@ type reportRun struct {
 	out    string
 }
 
-func runReport(_ context.Context, o reportRun, stdout io.Writer) error {
-	f, err := result.ReadFolder(o.run)
+func runReport(ctx context.Context, o reportRun, stdout io.Writer) error {
+	f, err := readRun(ctx, o.run)
 	if err != nil {
 		return usageError(err)
 	}
@@ -223,15 +222,19 @@ func runReport(_ context.Context, o reportRun, stdout io.Writer) error {
 	default:
 		return usagef("--format %q: want all, terminal, html, markdown or json", o.format)
 	}
-	dir := f.Dir
+	place := f.Dir
 	if o.out != "" {
-		dir = o.out
-		if err := os.MkdirAll(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return usageError(err)
-		}
+		place = o.out
+	}
+	dir, bring, err := putFolder(ctx, place)
+	if err != nil {
+		return err
 	}
 	if err := writeReports(dir, f, o.reportOptions); err != nil {
 		return err
 	}
-	return w.Terminal(stdout, o.terminal(stdout, dir))
+	if err := bring(); err != nil {
+		return err
+	}
+	return w.Terminal(stdout, o.terminal(stdout, place))
 }

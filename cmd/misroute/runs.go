@@ -1,18 +1,23 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"misroute/pipeline/object"
 	"misroute/pipeline/result"
 )
 
 // readRuns reads the run in dir, or, when dir holds no run itself, every run in the folders below
 // it, in the order of their names: a folder of weekly runs. A run that is not finished is an error,
 // never a run with fewer messages.
-func readRuns(dir string) ([]*result.Folder, error) {
+func readRuns(ctx context.Context, dir string) ([]*result.Folder, error) {
+	if object.IsAddress(dir) {
+		return runsInBucket(ctx, dir)
+	}
 	if _, err := os.Stat(filepath.Join(dir, result.ResultsFile)); err == nil {
 		f, err := result.ReadFolder(dir)
 		if err != nil {

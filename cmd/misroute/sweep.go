@@ -85,25 +85,29 @@ func bindSweep(c *cli.Context) (caps []int, strategies []window.Strategy, err er
 
 // runSweep evaluates with every setting and prints the sweep's report.
 func runSweep(ctx context.Context, o evalOptions, stdout, stderr io.Writer) error {
-	folder, err := evaluate(ctx, &o, stderr)
+	folder, out, err := evaluate(ctx, &o, stderr)
 	if err != nil {
 		return err
 	}
-	if err := writeSweep(folder, o.report, stdout); err != nil {
+	s, err := writeSweep(folder, o.report)
+	if err != nil {
+		return err
+	}
+	if err := out.deliver(ctx, folder, resumeBrings); err != nil {
+		return err
+	}
+	if err := s.Terminal(stdout, o.report.terminal(stdout, folder.Dir)); err != nil {
 		return err
 	}
 	return verdict(folder, &o)
 }
 
 // writeSweep leaves the sweep's own report beside the weekly one, which holds the same numbers with
-// the misroutes in front, and prints it.
-func writeSweep(f *result.Folder, o reportOptions, stdout io.Writer) error {
+// the misroutes in front.
+func writeSweep(f *result.Folder, o reportOptions) (*reports.SweepReport, error) {
 	s, err := reports.NewSweep(f, o.Options)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := writeForms(f.Dir, "sweep", s); err != nil {
-		return err
-	}
-	return s.Terminal(stdout, o.terminal(stdout, f.Dir))
+	return s, writeForms(f.Dir, "sweep", s)
 }

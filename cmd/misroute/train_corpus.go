@@ -56,7 +56,7 @@ func readCorpus(ctx context.Context, o *trainOptions, update func(done, total in
 
 // readLabelled reads exports in order; workers turn messages into text.
 func readLabelled(ctx context.Context, o *trainOptions, update func(done, total int64, note string)) (*corpus, error) {
-	r, err := mail.Open(ctx, o.exports, o.mail)
+	r, err := openExports(ctx, &o.exports, o.mail)
 	if err != nil {
 		return nil, usageError(err)
 	}

@@ -89,7 +89,7 @@ type trendRun struct {
 func runTrend(ctx context.Context, o trendRun, stdout io.Writer) error {
 	var all []*result.Folder
 	for _, dir := range o.runs {
-		runs, err := readRuns(dir)
+		runs, err := readRuns(ctx, dir)
 		if err != nil {
 			return usageError(err)
 		}
@@ -102,5 +102,5 @@ func runTrend(ctx context.Context, o trendRun, stdout io.Writer) error {
 	if err != nil {
 		return usageError(err)
 	}
-	return o.draw(t, o.format, o.out, "trend", stdout)
+	return o.draw(ctx, t, o.format, o.out, "trend", stdout)
 }

@@ -9,7 +9,6 @@ import (
 
 	"misroute/cmd/misroute/evaluation"
 	"misroute/pipeline"
-	"misroute/pipeline/mail"
 	"misroute/pipeline/result"
 )
 
@@ -42,7 +41,7 @@ func VerifyCommand() *cli.Command {
 
 func runVerify(ctx context.Context, c *cli.Context, stdout io.Writer) error {
 	dir := c.Args().First()
-	f, err := result.ReadFolder(dir)
+	f, err := readRun(ctx, dir)
 	if err != nil {
 		return usageError(err)
 	}
@@ -77,6 +76,9 @@ func verdictWord(problems int) string {
 
 // verifySource evaluates a sample again.
 func verifySource(ctx context.Context, c *cli.Context, f *result.Folder, exports []string, stdout io.Writer) (problems int, err error) {
+	if err := matchExports(ctx, &exports); err != nil {
+		return 0, usageError(err)
+	}
 	o, err := bindEvalOf(c, exports)
 	if err != nil {
 		return 0, err
@@ -99,7 +101,7 @@ func verifySource(ctx context.Context, c *cli.Context, f *result.Folder, exports
 		return 0, usagef("the run was made with other options, another model or another kernel (model %s, cap %d %s, kernel %s): give verify the flags of its eval",
 			f.Run.Model.Name, f.Run.Cap, f.Run.Strategy, f.Run.Kernel)
 	}
-	src, err := mail.Open(ctx, exports, o.Mail)
+	src, err := openExports(ctx, &exports, o.Mail)
 	if err != nil {
 		return 0, usageError(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,8 +141,10 @@ func (s *Store) Publish(ctx context.Context, folder string, to Address, marker s
 	if err != nil {
 		return err
 	}
-	if err := s.Remove(ctx, to.In(marker)); err != nil {
-		return err
+	if _, err := s.Stat(ctx, to.In(marker)); !errors.Is(err, fs.ErrNotExist) {
+		if err := s.Remove(ctx, to.In(marker)); err != nil {
+			return err
+		}
 	}
 	for _, e := range entries {
 		if e.Type().IsRegular() && e.Name() != marker {

@@ -24,7 +24,9 @@ type Error struct {
 	Where string // an address; may be empty
 	What  string
 	Do    string
-	kind  error
+	// Temporary: nothing that was asked for is wrong; later it may well go.
+	Temporary bool
+	kind      error
 }
 
 func (e *Error) Error() string {
@@ -51,7 +53,7 @@ func (s *Store) explain(where Address, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		e.What, e.kind = err.Error(), err
 		if errors.Is(err, context.DeadlineExceeded) {
-			e.What = "no answer in time"
+			e.What, e.Temporary = "no answer in time", true
 		}
 		return e
 	}
@@ -70,6 +72,7 @@ func (s *Store) explainAnswer(e *Error, where Address, r minio.ErrorResponse) {
 	host := s.set.endpoint.Host
 	switch r.Code {
 	case "NoSuchBucket", "InvalidBucketName":
+		e.Where = scheme + where.Bucket
 		e.What, e.kind = fmt.Sprintf("%s has no bucket %q", host, where.Bucket), fs.ErrNotExist
 		e.Do = "check its name"
 		if !s.set.custom {
@@ -113,7 +116,7 @@ func (s *Store) explainAnswer(e *Error, where Address, r minio.ErrorResponse) {
 			e.Do = "it needs s3:GetObject and s3:ListBucket to read, s3:PutObject and s3:DeleteObject to write a run"
 		}
 	case r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusRequestTimeout:
-		e.What = fmt.Sprintf("%s goes on answering %d %s", host, r.StatusCode, r.Code)
+		e.What, e.Temporary = fmt.Sprintf("%s goes on answering %d %s", host, r.StatusCode, r.Code), true
 		e.Do = "try again later"
 	default:
 		e.What = fmt.Sprintf("%s answers %d %s", host, r.StatusCode, r.Code)
@@ -155,6 +158,7 @@ func (s *Store) explainNetwork(e *Error, err error) {
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS"):
 		e.What, e.Do = host+" does not speak TLS", "write AWS_ENDPOINT_URL with http://"
 	default:
+		e.Temporary = true
 		e.What, e.Do = fmt.Sprintf("no connection to %s that lasts: %v", host, err), "check AWS_ENDPOINT_URL and the network"
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -71,38 +72,46 @@ func (b *Bucket) ReadDir(name string) ([]fs.DirEntry, error) {
 // Stat asks for one object. An error unwraps to fs.ErrNotExist where there is none.
 func (s *Store) Stat(ctx context.Context, where Address) (Info, error) {
 	o, err := s.client.StatObject(ctx, where.Bucket, where.Key, minio.StatObjectOptions{})
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) && answer.StatusCode == http.StatusBadRequest {
+		err = s.reason(ctx, where, err)
+	}
 	if err != nil {
 		return Info{}, s.explain(where, err)
 	}
 	return infoOf(o), nil
 }
 
-// List lists the objects of a folder, without those of folders below it, by name.
-func (s *Store) List(ctx context.Context, folder Address) ([]Info, error) {
-	var list []Info
-	for info, err := range s.list(ctx, folder.In(""), false) {
-		if err != nil {
-			return nil, err
-		}
-		if !info.folder {
-			list = append(list, info)
-		}
+// reason asks for the first byte where an answer to HEAD was refused: that answer has no body, and so
+// does not say why.
+func (s *Store) reason(ctx context.Context, where Address, err error) error {
+	var o minio.GetObjectOptions
+	if e := o.SetRange(0, 0); e != nil {
+		return err
 	}
-	return list, nil
+	body, _, _, why := s.client.GetObject(ctx, where.Bucket, where.Key, o)
+	if why != nil {
+		return why
+	}
+	body.Close()
+	return err
 }
 
-// Folders lists the names of the folders in a folder.
-func (s *Store) Folders(ctx context.Context, folder Address) ([]string, error) {
-	var list []string
+// List lists the objects of a folder and the names of the folders in it, both by name.
+func (s *Store) List(ctx context.Context, folder Address) (files []Info, folders []string, err error) {
 	for info, err := range s.list(ctx, folder.In(""), false) {
-		if err != nil {
-			return nil, err
-		}
-		if info.folder {
-			list = append(list, info.Name)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case info.folder:
+			folders = append(folders, info.Name)
+		default:
+			files = append(files, info)
 		}
 	}
-	return list, nil
+	slices.SortFunc(files, func(x, y Info) int { return strings.Compare(x.Name, y.Name) })
+	slices.Sort(folders)
+	return files, folders, nil
 }
 
 // list goes over what stands below a prefix, all of it or one level. Names are those below the prefix.

@@ -369,7 +369,7 @@ func TestErrors(t *testing.T) {
 		kind          error
 	}{
 		{"no object", "s3://mail/nothing", nil, []string{"s3://mail/nothing", "nothing is stored there", "check the key"}, fs.ErrNotExist},
-		{"no bucket", "s3://nowhere/week.mbox", nil, []string{"s3://nowhere/week.mbox", `has no bucket "nowhere"`, "check its name"}, fs.ErrNotExist},
+		{"no bucket", "s3://nowhere/week.mbox", nil, []string{`has no bucket "nowhere"`, "check its name"}, fs.ErrNotExist},
 		{"denied", "s3://mail/week.mbox", xml(403, "AccessDenied", ""), []string{"access is denied to AWS_ACCESS_KEY_ID", "s3:GetObject"}, fs.ErrPermission},
 		{"bad key", "s3://mail/week.mbox", xml(403, "InvalidAccessKeyId", ""), []string{"does not accept the credentials of AWS_ACCESS_KEY_ID (InvalidAccessKeyId)"}, fs.ErrPermission},
 		{"region", "s3://mail/week.mbox", xml(400, "AuthorizationHeaderMalformed", "eu-west-1"), []string{"not in the region us-east-1, it is in eu-west-1", "set AWS_REGION=eu-west-1"}, nil},
@@ -388,7 +388,7 @@ func TestErrors(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			for _, w := range append(c.want, c.address) {
+			for _, w := range append(c.want, "s3://"+a.Bucket) {
 				if !strings.Contains(err.Error(), w) {
 					t.Errorf("%q does not say %q", err, w)
 				}
@@ -583,9 +583,16 @@ func TestPublish(t *testing.T) {
 	if err := s.Publish(t.Context(), dir, to, "marker"); err != nil {
 		t.Fatal(err)
 	}
-	want := "DELETE /mail/runs/w/marker, PUT /mail/runs/w/a, PUT /mail/runs/w/z, PUT /mail/runs/w/marker"
+	want := "HEAD /mail/runs/w/marker, PUT /mail/runs/w/a, PUT /mail/runs/w/z, PUT /mail/runs/w/marker"
 	if got := strings.Join(f.requests(), ", "); got != want {
 		t.Errorf("requests: %s, want %s", got, want)
+	}
+	before := len(f.requests())
+	if err := s.Publish(t.Context(), dir, to, "marker"); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(f.requests()[before:], ", "); !strings.HasPrefix(got, "HEAD /mail/runs/w/marker, DELETE /mail/runs/w/marker, PUT") {
+		t.Errorf("over an older run: %s", got)
 	}
 	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/z") {
