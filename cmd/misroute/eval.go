@@ -227,11 +227,11 @@ func (o *evalOptions) into(ctx context.Context, partial *result.Partial, r route
 	}
 	summary, err := pipeline.Run(ctx, source, &o.Mail.Labels, partial, p)
 	show.close()
+	if errors.Is(err, object.ErrChanged) {
+		return nil, usageError(err) // there is nothing to go on with
+	}
 	if err != nil && summary.Ledger.Read == 0 && !fullDisk(err) {
 		return nil, usageError(err) // not one message came out: the input is of no use
-	}
-	if errors.Is(err, object.ErrChanged) {
-		return nil, err // there is nothing to go on with
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; what was finished is kept: go on with --resume --out %s", err, o.out)
