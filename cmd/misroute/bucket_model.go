@@ -165,6 +165,39 @@ func fetchModel(ctx context.Context, s *object.Store, a object.Address, files []
 	return nil
 }
 
+// modelMarker is the file of a model folder that is written last.
+const modelMarker = "config.json"
+
+// trainInto makes the folder of --out one of this machine: for an address, one that keeps the model, and
+// what --resume needs, until bring has taken the model there.
+func trainInto(ctx context.Context, o *trainOptions) (bring func() error, err error) {
+	if !object.IsAddress(o.out) {
+		return func() error { return nil }, nil
+	}
+	s, a, err := bucketsOf(ctx).at(ctx, o.out)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	_, err = s.Stat(ctx, a.In(modelMarker))
+	switch {
+	case err != nil && !notThere(err):
+		return nil, usageError(err)
+	case err == nil && !o.force && !o.resume:
+		return nil, usagef("--out %s is there already; --force replaces it", o.out)
+	}
+	dir, err := cacheFolder(s, "training", a)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	o.out = filepath.Join(dir, a.Base())
+	return func() error {
+		if err := s.Publish(ctx, o.out, a, modelMarker); err != nil {
+			return fmt.Errorf("%w; the model is kept in %s: copy its files there, %s last", err, o.out, modelMarker)
+		}
+		return os.RemoveAll(o.out)
+	}, nil
+}
+
 // forgetOld removes copies of what the address held before.
 func forgetOld(cache, version string, now time.Time) error {
 	entries, err := os.ReadDir(cache)

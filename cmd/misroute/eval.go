@@ -53,9 +53,11 @@ func EvalCommand() *cli.Command {
 			"  misroute eval --model models/router --labels labels.csv --cap 128 inbox.mbox.gz\n" +
 			"  misroute eval --as-routed --routed-header X-Queue-Chosen inbox.mbox\n" +
 			"  zcat inbox.mbox.gz | misroute eval --model models/router --out runs/today -\n\n" +
-			"Exit codes: 0 done; 1 disk full, or the model changed during the run (go on with --resume); 2 unusable input;\n" +
-			"3 too many records rejected, or a source cut off; 130 interrupted (go on with --resume). Ctrl-C once finishes the\n" +
-			"messages at hand, twice stops at once; both, and a kill, leave a run that --resume continues to the same bytes.",
+			"Exports, the model and the run folder may be s3://BUCKET/KEY: AWS_ENDPOINT_URL (default: AWS) and AWS_REGION say\n" +
+			"where, the usual AWS environment and files say who. The README tells what is kept on this machine.\n\n" +
+			"Exit codes: 0 done; 1 disk full, a store that is down, or the model changed during the run (go on with --resume);\n" +
+			"2 unusable input; 3 too many records rejected, or a source cut off; 130 interrupted (go on with --resume). Ctrl-C once\n" +
+			"finishes the messages at hand, twice stops at once; both, and a kill, leave a run that --resume continues to the same bytes.",
 		Flags: slices.Concat(evaluation.RouterFlags(), runFlags(), reportFlags(), evaluation.MailFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := bindEval(c)
@@ -70,7 +72,7 @@ func EvalCommand() *cli.Command {
 // runFlags say how the run goes, where it is left and what is in it.
 func runFlags() []cli.Flag {
 	return append([]cli.Flag{
-		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Category: "Run:", Usage: "run folder `DIR` (default: runs/EXPORT-MODEL-CAP-STRATEGY)"},
+		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Category: "Run:", Usage: "run folder `DIR`, also s3://BUCKET/KEY (default: runs/EXPORT-MODEL-CAP-STRATEGY)"},
 		&cli.BoolFlag{Name: "force", Category: "Run:", Usage: "replace another finished run in --out"},
 		&cli.BoolFlag{Name: "resume", Category: "Run:", Usage: "go on with the interrupted run in --out"},
 		&cli.IntFlag{Name: "workers", Category: "Run:", Usage: "messages at a time (default: one a core)"},

@@ -255,6 +255,11 @@ type trainer struct {
 }
 
 func runTrain(ctx context.Context, o trainOptions, stdout, stderr io.Writer) error {
+	place := o.out
+	bring, err := trainInto(ctx, &o)
+	if err != nil {
+		return err
+	}
 	t := &trainer{o: &o, stderr: stderr, began: time.Now()}
 	if err := t.prepare(ctx); err != nil {
 		return err
@@ -266,7 +271,10 @@ func runTrain(ctx context.Context, o trainOptions, stdout, stderr io.Writer) err
 	if err != nil && !errors.Is(err, train.ErrNotANumber) {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s: %s\n", o.out, facts)
+	if err := bring(); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s: %s\n", place, facts)
 	return err
 }
 
