@@ -89,6 +89,8 @@ const (
 	// seconds bound the loss where a router is slow.
 	segmentMessages = 4096
 	segmentAge      = 2 * time.Second
+	// Stored texts may be of any size: a segment has no more of them than fits into memory twice.
+	segmentTexts = 32 << 20
 	// What a person can follow.
 	eventInterval = 200 * time.Millisecond
 )

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -368,6 +369,30 @@ func TestMemoryBound(t *testing.T) {
 	if s.Ledger.Read != 200 {
 		t.Errorf("%d read, want 200: the giant message must pass", s.Ledger.Read)
 	}
+}
+
+// The goroutines of a run are its workers and a few more, however many messages there are.
+func TestGoroutinesAreBounded(t *testing.T) {
+	const workers = 4
+	before := runtime.NumGoroutine()
+	var most atomic.Int64
+	src := &slice{raws: export(2000)}
+	src.after = func(int) { most.Store(max(most.Load(), int64(runtime.NumGoroutine()-before))) }
+	o := options(workers)
+	if _, err := Run(context.Background(), src, labels(t), start(t, t.TempDir(), false), o); err != nil {
+		t.Fatal(err)
+	}
+	// A parser and a router a worker, the reader and the writer.
+	if n := most.Load(); n > 2*workers+2 {
+		t.Errorf("%d goroutines at once, want at most %d", n, 2*workers+2)
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines are left after the run, %d were there before", runtime.NumGoroutine(), before)
 }
 
 func TestAsRouted(t *testing.T) {

@@ -23,6 +23,7 @@ type writer struct {
 	name     string // of the run's own setting
 	// checkpoint is how many messages make a segment.
 	checkpoint int
+	texts      int64 // bytes of the segment's texts
 	seg        result.Segment
 	began      time.Time // of the segment
 	start      time.Time
@@ -175,6 +176,7 @@ func (w *writer) take(o *Outcome) {
 		w.seg.Readings = append(w.seg.Readings, o.Readings...)
 	}
 	w.seg.Rows = append(w.seg.Rows, *row)
+	w.texts += row.TextBytes()
 }
 
 func (w *writer) time(name string, nanos int64) {
@@ -258,7 +260,7 @@ func (w *writer) count(row *result.Row) {
 
 // flushFull makes a segment durable that is large or old enough.
 func (w *writer) flushFull() error {
-	if w.seg.Messages() < w.checkpoint && time.Since(w.began) <= segmentAge {
+	if w.seg.Messages() < w.checkpoint && w.texts < segmentTexts && time.Since(w.began) <= segmentAge {
 		return nil
 	}
 	return w.flush()
@@ -271,7 +273,7 @@ func (w *writer) flush() error {
 		return nil
 	}
 	err := w.out.Append(&w.seg)
-	w.seg = result.Segment{}
+	w.seg, w.texts = result.Segment{}, 0
 	return err
 }
 

@@ -29,9 +29,9 @@ func (s setting) timing() string {
 // settings finds how else messages were read. It answers for every message, whether or not the
 // setting would have cut it: a result at a cap holds for every cap of at least the message's length.
 type settings struct {
+	t    *tally
 	run  setting
 	list []setting // all, by rising cap (none last), then strategy in the order of the run
-	of   map[rowKey]map[setting]*result.Reading
 }
 
 func (t *tally) settings() *settings {
@@ -42,31 +42,19 @@ func (t *tally) settings() *settings {
 }
 
 func (t *tally) findSettings() *settings {
-	s := &settings{run: setting{t.f.Run.Cap, t.f.Run.Strategy}, of: map[rowKey]map[setting]*result.Reading{}}
+	s := &settings{run: setting{t.run.Cap, t.run.Strategy}, t: t}
 	seen := map[setting]bool{}
 	if !t.allWhole() {
 		seen[s.run] = true
 	}
-	for i := range t.f.Readings {
-		r := &t.f.Readings[i]
-		at := setting{int(r.Cap), r.Strategy}
-		switch r.Kind {
-		case result.ReadSetting:
-		case result.ReadWhole:
-			at = setting{}
-		default:
-			continue
+	for i := range t.readings {
+		if at, ok := t.settingOf(&t.readings[i]); ok {
+			seen[at] = true
 		}
-		k := rowKey{r.Source, r.Member, r.RecordNo}
-		if s.of[k] == nil {
-			s.of[k] = map[setting]*result.Reading{}
-		}
-		s.of[k][at] = r
-		seen[at] = true
 	}
 	// A sweep over mail that is short throughout has no readings to learn its settings from.
-	for _, c := range t.f.Run.Caps {
-		for _, strategy := range t.f.Run.Strategies {
+	for _, c := range t.run.Caps {
+		for _, strategy := range t.run.Strategies {
 			at := setting{c, strategy}
 			if c == 0 {
 				at = setting{}
@@ -75,7 +63,7 @@ func (t *tally) findSettings() *settings {
 		}
 	}
 	order := map[string]int{}
-	for i, name := range append([]string{t.f.Run.Strategy}, t.f.Run.Strategies...) {
+	for i, name := range append([]string{t.run.Strategy}, t.run.Strategies...) {
 		if _, ok := order[name]; !ok {
 			order[name] = i
 		}
@@ -97,42 +85,63 @@ func (t *tally) findSettings() *settings {
 
 // allWhole says whether the run itself read every message whole, so that its own setting is the
 // reference.
-func (t *tally) allWhole() bool { return t.f.Run.Cap == 0 }
+func (t *tally) allWhole() bool { return t.run.Cap == 0 }
+
+// settingOf a reading; false for one that is no setting's.
+func (t *tally) settingOf(x *otherReading) (setting, bool) {
+	switch x.kind {
+	case kindWhole:
+		return setting{}, true
+	case kindSetting:
+		return setting{int(x.cap), t.name(x.strategy)}, true
+	}
+	return setting{}, false
+}
+
+// reading of a row at a setting; nil: none.
+func (s *settings) reading(r *line, at setting) *otherReading {
+	list := s.t.readingsOf(r)
+	for i := len(list) - 1; i >= 0; i-- {
+		if x, ok := s.t.settingOf(&list[i]); ok && x == at {
+			return &list[i]
+		}
+	}
+	return nil
+}
 
 // answer is how a message fared under a setting.
 type answer struct {
-	prediction   string
+	prediction   shared
 	kept         int
 	cells, flops int64
 	cut          bool
 }
 
 // at answers for a row under a setting; false when it was not read that way.
-func (s *settings) at(r *result.Row, at setting) (answer, bool) {
-	own := answer{r.Prediction, int(r.TokensKept), r.Cells, r.FLOPs, r.Cut()}
+func (s *settings) at(r *line, at setting) (answer, bool) {
+	own := answer{r.prediction, int(r.kept), r.cells, r.flops, r.cut()}
 	if at == s.run {
 		return own, true
 	}
-	readings := s.of[key(r)]
-	if x := readings[at]; x != nil {
-		return answer{x.Prediction, int(x.TokensKept), x.Cells, x.FLOPs, x.TokensKept < r.TokensTotal}, true
+	if x := s.reading(r, at); x != nil {
+		return answer{x.prediction, int(x.kept), x.cells, x.flops, x.kept < r.total}, true
 	}
-	if at.cap > 0 && at.cap < int(r.TokensTotal) {
+	if at.cap > 0 && at.cap < int(r.total) {
 		return answer{}, false
 	}
 	// The setting does not cut this message: any reading that did not either is the same.
-	if !r.Cut() && r.Windows <= 1 {
+	if !r.cut() && r.windows <= 1 {
 		return own, true
 	}
-	if x := readings[setting{}]; x != nil {
-		return answer{x.Prediction, int(x.TokensKept), x.Cells, x.FLOPs, false}, true
+	if x := s.reading(r, setting{}); x != nil {
+		return answer{x.prediction, int(x.kept), x.cells, x.flops, false}, true
 	}
 	for _, x := range s.list { // a larger cap of the sweep that reads it whole in one pass
-		if y := readings[x]; y != nil && y.Windows <= 1 && y.TokensKept >= r.TokensTotal {
-			return answer{y.Prediction, int(y.TokensKept), y.Cells, y.FLOPs, false}, true
+		if y := s.reading(r, x); y != nil && y.windows <= 1 && y.kept >= r.total {
+			return answer{y.prediction, int(y.kept), y.cells, y.flops, false}, true
 		}
 	}
-	if !r.Cut() {
+	if !r.cut() {
 		return own, true
 	}
 	return answer{}, false

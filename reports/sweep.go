@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"misroute/pipeline/result"
 	"misroute/reports/stats"
 )
 
@@ -72,9 +71,9 @@ type SequenceStep struct {
 // sweepTable holds every message's answer under every setting.
 type sweepTable struct {
 	t       *tally
-	rows    []*result.Row
-	of      []int // cluster of each row
-	n       int   // clusters
+	rows    []*line
+	of      []int32 // cluster of each row
+	n       int     // clusters
 	list    []setting
 	answers [][]answer // by setting, then row
 	now     int
@@ -144,7 +143,7 @@ rows:
 }
 
 func (x *sweepTable) wrong(setting, row int) bool {
-	return x.answers[setting][row].prediction != x.rows[row].Label
+	return x.answers[setting][row].prediction != x.rows[row].label
 }
 
 // price is what a reading costs: FLOPs, or tokens where the router counts none.
@@ -168,7 +167,7 @@ func (sw *Sweep) settings(x *sweepTable) {
 	}
 	n := float64(len(x.rows))
 	perFLOP := undefined
-	m := x.t.f.Measured
+	m := x.t.in.measured()
 	if m != nil && m.MeanScoreMillis > 0 && x.now >= 0 {
 		sum := 0.0
 		for _, a := range x.answers[x.now] {
@@ -185,14 +184,14 @@ func (sw *Sweep) settings(x *sweepTable) {
 			r.Cost = 0
 		}
 		if at.cap == 0 {
-			r.Strategy = x.t.f.Run.Reference
+			r.Strategy = x.t.run.Reference
 		}
 		wrong, cells, uncut, price, total := 0, 0.0, 0.0, 0.0, 0.0
 		for k, a := range x.answers[i] {
 			if x.wrong(i, k) {
 				wrong++
 				if x.t.o.Costs != nil {
-					r.Cost += Number(x.t.o.Costs.Of(x.rows[k].Label, a.prediction))
+					r.Cost += Number(x.t.cost(x.rows[k].label, a.prediction))
 				}
 			}
 			if a.cut {
@@ -300,7 +299,7 @@ func truth(b bool) int {
 func (sw *Sweep) sequence(x *sweepTable) {
 	var at []int
 	for i, s := range x.list {
-		if s.cap == 0 || s.strategy == x.t.f.Run.Strategy {
+		if s.cap == 0 || s.strategy == x.t.run.Strategy {
 			at = append(at, i)
 		}
 	}
@@ -335,7 +334,7 @@ func (sw *Sweep) sayAnswer(x *sweepTable) (lead, rest string) {
 	if sw.Smallest > 0 {
 		i := slices.IndexFunc(sw.Sequence, func(s SequenceStep) bool { return s.Cap == sw.Smallest })
 		most := bare(Number(max(0, sw.Sequence[i].Test.Interval.High)))
-		return count(sw.Smallest) + " tokens", fmt.Sprintf("is the smallest cap, by %s, that is not worse than %s: misroutes are %s points more at most, inside of the margin of %s.", x.t.f.Run.Strategy, largest, most, margin)
+		return count(sw.Smallest) + " tokens", fmt.Sprintf("is the smallest cap, by %s, that is not worse than %s: misroutes are %s points more at most, inside of the margin of %s.", x.t.run.Strategy, largest, most, margin)
 	}
 	first := sw.Sequence[0]
 	if first.Judgement.Verdict == stats.Regression {

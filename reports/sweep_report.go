@@ -32,13 +32,18 @@ type SweepReport struct {
 	lead, rest string
 }
 
-// NewSweep computes the report of a sweep. A run with one setting has no choice to report; its
-// headline says so.
+// NewSweep computes the report of a sweep that was read whole.
 func NewSweep(f *result.Folder, o Options) (*SweepReport, error) {
 	w, err := NewWeekly(f, o)
 	if err != nil {
 		return nil, err
 	}
+	return w.SweepReport(), nil
+}
+
+// SweepReport is the same run's report with the choice of the cap in front. A run with one setting has
+// no choice to report; its headline says so.
+func (w *Weekly) SweepReport() *SweepReport {
 	s := &SweepReport{
 		Schema: SchemaVersion, Report: "sweep", Do: w.Do, Doubt: w.Doubt, Week: w.Week, Total: w.Total, Sweep: w.Sweep, Cut: w.Cut, Buckets: w.Buckets,
 		Run: w.Run, Measured: w.Measured, Tests: nonNil(w.Tests), Seeds: w.Seeds, Warnings: w.Warnings, weekly: w,
@@ -52,7 +57,7 @@ func NewSweep(f *result.Folder, o Options) (*SweepReport, error) {
 	if c := w.Cut; c != nil && w.Total.Wrong > 0 {
 		s.Findings = append(s.Findings, w.sayCounterfactual(c))
 	}
-	return s, nil
+	return s
 }
 
 // sheet lays the report out.

@@ -183,37 +183,31 @@ const mostConfused = 200
 // foldedQueue takes the labels past mostQueues.
 const foldedQueue = "(other labels)"
 
-// rowKey finds the readings of a row.
-type rowKey struct {
-	source, member string
-	record         int64
-}
+// NewWeekly computes the report of a run that was read whole.
+func NewWeekly(f *result.Folder, o Options) (*Weekly, error) { return newWeekly(inMemory{f}, o) }
 
-// tally is what NewWeekly works on: the rows in an order of their own, and who belongs where.
-type tally struct {
-	f       *result.Folder
-	o       Options
-	rows    []*result.Row // scored, by source, member, record
-	judged  []*result.Row // of those, labelled
-	whole   map[rowKey]*result.Reading
-	placebo map[rowKey][]*result.Reading
-	control map[rowKey]*result.Reading
-	others  *settings // computed when first asked for
-	queues  []string
-	queueAt map[string]int
-	unit    string
-}
-
-// NewWeekly computes the report of a run.
-func NewWeekly(f *result.Folder, o Options) (*Weekly, error) {
-	o = o.defaults()
-	t := newTally(f, o)
-	w := &Weekly{
-		Schema: SchemaVersion, Report: "weekly", Run: f.Run, Measured: f.Measured, Unit: t.unit,
-		Seeds:    map[string]uint64{"run": f.Run.Seed, "report": o.Seed},
-		Warnings: slices.Clone(f.Run.Warnings), options: o,
+// ReadWeekly computes the report of the finished run in dir. It reads the columns that a report needs,
+// a few rows at a time, and keeps some hundred bytes a message.
+func ReadWeekly(dir string, o Options) (*Weekly, error) {
+	in, err := openInput(dir)
+	if err != nil {
+		return nil, err
 	}
-	w.Week = t.weeks(&w.Warnings)
+	return newWeekly(in, o)
+}
+
+func newWeekly(in input, o Options) (*Weekly, error) {
+	o = o.defaults()
+	t, err := newTally(in, o)
+	if err != nil {
+		return nil, err
+	}
+	w := &Weekly{
+		Schema: SchemaVersion, Report: "weekly", Run: *t.run, Measured: in.measured(), Unit: t.unit,
+		Seeds:    map[string]uint64{"run": t.run.Seed, "report": o.Seed},
+		Warnings: slices.Clone(t.run.Warnings), options: o,
+	}
+	w.Week = t.sayWeeks(&w.Warnings)
 	w.Total = t.rate(t.judged)
 	if known := t.routable(); len(known) != len(t.judged) {
 		r := t.rate(known)
@@ -227,8 +221,10 @@ func NewWeekly(f *result.Folder, o Options) (*Weekly, error) {
 	t.cut(w)
 	w.Sweep = t.sweep(w)
 	t.calibrate(w)
-	t.examples(w)
-	t.reasons(w)
+	if err := t.examples(w); err != nil {
+		return nil, err
+	}
+	w.Rejected, w.Warned, w.Skipped = t.rejected.list(), t.warned.list(), t.skipped.list()
 	t.checks(w)
 	w.words = w.say()
 	w.Headline, w.Findings, w.Do, w.Doubt = w.words.headline, w.words.findings, w.words.do, w.words.doubt
@@ -236,93 +232,54 @@ func NewWeekly(f *result.Folder, o Options) (*Weekly, error) {
 	return w, nil
 }
 
-func newTally(f *result.Folder, o Options) *tally {
-	t := &tally{f: f, o: o, unit: "tokens", whole: map[rowKey]*result.Reading{}, placebo: map[rowKey][]*result.Reading{}, control: map[rowKey]*result.Reading{}}
-	for i := range f.Rows {
-		if f.Rows[i].Scored() {
-			t.rows = append(t.rows, &f.Rows[i])
-		}
-	}
-	slices.SortFunc(t.rows, func(a, b *result.Row) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Member, b.Member), cmp.Compare(a.RecordNo, b.RecordNo), cmp.Compare(a.MessageID, b.MessageID), cmp.Compare(a.ContentSHA256, b.ContentSHA256))
-	})
-	tokens := false
-	for _, r := range t.rows {
-		if r.Label != "" {
-			t.judged = append(t.judged, r)
-		}
-		tokens = tokens || r.TokensTotal > 0
-	}
-	switch {
-	case !tokens && len(t.rows) > 0:
-		t.unit = unitCharacters // nobody counted tokens
-	case f.Run.Model.Family == asRouted:
-		t.unit = unitWords // there is no tokenizer without a model
-	}
-	for i := range f.Readings {
-		r := &f.Readings[i]
-		key := rowKey{r.Source, r.Member, r.RecordNo}
-		switch r.Kind {
-		case result.ReadWhole:
-			t.whole[key] = r
-		case result.ReadControl:
-			t.control[key] = r
-		case result.ReadPlacebo:
-			if int(r.Cap) == f.Run.Cap && r.Strategy == f.Run.Strategy {
-				t.placebo[key] = append(t.placebo[key], r)
-			}
-		}
-	}
-	for _, list := range t.placebo {
-		slices.SortFunc(list, func(a, b *result.Reading) int { return cmp.Compare(a.Seed, b.Seed) })
-	}
-	t.listQueues()
-	return t
-}
-
 // listQueues numbers the queues: the router's own first, then what labels and predictions add.
 func (t *tally) listQueues() {
-	all := cohort.NewQueues(t.f)
-	t.queueAt = map[string]int{}
+	all := cohort.QueuesOf(t.run.Queues, t.mentioned)
+	t.queueAt = map[shared]int{}
 	for i := range min(all.Len(), mostQueues) {
-		t.queueAt[all.Name(i)] = i
+		t.queueAt[t.number(all.Name(i))] = i
 		t.queues = append(t.queues, all.Name(i))
 	}
 	if all.Len() > mostQueues {
-		t.queueAt[foldedQueue] = len(t.queues)
+		t.folded = len(t.queues)
 		t.queues = append(t.queues, foldedQueue)
 	}
 }
 
-func (t *tally) queue(name string) int {
-	if i, ok := t.queueAt[name]; ok {
+func (t *tally) queue(n shared) int {
+	if i, ok := t.queueAt[n]; ok {
 		return i
 	}
-	return t.queueAt[foldedQueue]
+	return max(t.folded, 0)
 }
 
 // routable are the judged rows whose label the router knows; all of them for a run as routed.
-func (t *tally) routable() []*result.Row {
-	if len(t.f.Run.Queues) == 0 {
+func (t *tally) routable() []*line {
+	if len(t.run.Queues) == 0 {
 		return t.judged
 	}
-	known := map[string]bool{}
-	for _, q := range t.f.Run.Queues {
-		known[q] = true
+	known := map[shared]bool{}
+	for _, q := range t.run.Queues {
+		known[t.number(q)] = true
 	}
-	var rows []*result.Row
+	var rows []*line
 	for _, r := range t.judged {
-		if known[r.Label] {
+		if known[r.label] {
 			rows = append(rows, r)
 		}
 	}
 	return rows
 }
 
-func (t *tally) rate(rows []*result.Row) Rate {
+// cost of sending mail of a queue to another, by the costs file.
+func (t *tally) cost(label, prediction shared) float64 {
+	return t.o.Costs.Of(t.name(label), t.name(prediction))
+}
+
+func (t *tally) rate(rows []*line) Rate {
 	wrong := 0
 	for _, r := range rows {
-		if r.Wrong() {
+		if r.wrong() {
 			wrong++
 		}
 	}
@@ -330,35 +287,29 @@ func (t *tally) rate(rows []*result.Row) Rate {
 }
 
 // length of a message in the unit of the report.
-func (t *tally) length(r *result.Row) int {
+func (t *tally) length(r *line) int {
 	if t.unit == unitCharacters {
-		return int(r.TextChars)
+		return int(r.chars)
 	}
-	return int(r.TokensTotal)
+	return int(r.total)
 }
 
 // readWhole is the reference reading of a row: its own where nothing was cut.
-func (t *tally) readWhole(r *result.Row) (prediction string, known bool) {
-	if ref := t.whole[key(r)]; ref != nil {
-		return ref.Prediction, true
+func (t *tally) readWhole(r *line) (prediction shared, known bool) {
+	if ref := t.whole(r); ref != nil {
+		return ref.prediction, true
 	}
-	if !r.Cut() {
-		return r.Prediction, true
+	if !r.cut() {
+		return r.prediction, true
 	}
-	return "", false
+	return 0, false
 }
 
-func key(r *result.Row) rowKey { return rowKey{r.Source, r.Member, r.RecordNo} }
-
-// weeks names the ISO weeks of the scored messages, and warns when there is more than one.
-func (t *tally) weeks(warnings *[]string) string {
-	n := map[string]int{}
-	dated := 0
-	for _, r := range t.rows {
-		if r.Week != "" {
-			n[r.Week]++
-			dated++
-		}
+// sayWeeks names the ISO weeks of the scored messages, and warns when there is more than one.
+func (t *tally) sayWeeks(warnings *[]string) string {
+	n, dated := t.weeks, 0
+	for _, messages := range n {
+		dated += messages
 	}
 	if len(n) == 0 {
 		return ""
@@ -391,7 +342,7 @@ func (t *tally) bucketing() (cohort.Buckets, error) {
 		for i := range edges {
 			edges[i] *= 4 // about four characters of English a token
 		}
-	} else if c := t.f.Run.Cap; c > 0 && !slices.Contains(edges, c) {
+	} else if c := t.run.Cap; c > 0 && !slices.Contains(edges, c) {
 		edges = append(edges, c)
 		slices.Sort(edges)
 	}
@@ -411,26 +362,26 @@ func (t *tally) lengths(w *Weekly) error {
 	for _, r := range t.rows {
 		g := &groups[buckets.Of(t.length(r))]
 		g.messages++
-		if r.Label == "" {
+		if r.label == 0 {
 			continue
 		}
 		g.n++
-		if r.Wrong() {
+		if r.wrong() {
 			g.wrong++
-			g.weight += t.o.Costs.Of(r.Label, r.Prediction)
+			g.weight += t.cost(r.label, r.prediction)
 		}
-		if r.Cut() {
+		if r.cut() {
 			g.cut++
 		}
 		if whole, ok := t.readWhole(r); ok {
 			g.compared++
-			switch wrong := whole != r.Label; {
+			switch wrong := whole != r.label; {
 			case wrong:
 				g.wrongWhole++
-				if !r.Wrong() {
+				if !r.wrong() {
 					g.helped++
 				}
-			case r.Wrong():
+			case r.wrong():
 				g.cost++
 			}
 		}
@@ -471,15 +422,15 @@ func (t *tally) lengths(w *Weekly) error {
 
 // byWindows reports error by window count: the maximum over windows grows with their number.
 func (t *tally) byWindows(w *Weekly) {
-	if t.f.Run.Strategy != "windows" {
+	if t.run.Strategy != "windows" {
 		return
 	}
 	names := []string{"1", "2", "3", "4", "5 and more"}
 	n, wrong := make([]int, len(names)), make([]int, len(names))
 	for _, r := range t.judged {
-		i := min(max(int(r.Windows), 1), len(names)) - 1
+		i := min(max(int(r.windows), 1), len(names)) - 1
 		n[i]++
-		if r.Wrong() {
+		if r.wrong() {
 			wrong[i]++
 		}
 	}
@@ -507,29 +458,29 @@ func (t *tally) countQueues() queueCounts {
 		return p
 	}
 	for _, r := range t.rows {
-		to := t.queue(r.Prediction)
-		if r.Prediction != "" {
+		to := t.queue(r.prediction)
+		if r.prediction != 0 {
 			c.sent[to]++
 		}
-		if r.Label == "" || r.Prediction == "" {
+		if r.label == 0 || r.prediction == 0 {
 			continue
 		}
-		from := t.queue(r.Label)
+		from := t.queue(r.label)
 		c.confusion.Add(from, to, 1)
 		whole, known := t.readWhole(r)
 		switch {
-		case r.Wrong():
+		case r.wrong():
 			p := pair(from, to)
 			p.N++
-			p.Cost += t.o.Costs.Of(r.Label, r.Prediction)
-			c.cost[from] += t.o.Costs.Of(r.Label, r.Prediction)
-			if r.Cut() {
+			p.Cost += t.cost(r.label, r.prediction)
+			c.cost[from] += t.cost(r.label, r.prediction)
+			if r.cut() {
 				p.Over++
-				if known && whole == r.Label {
+				if known && whole == r.label {
 					p.Right++
 				}
 			}
-		case r.Cut() && known && whole != r.Label && whole != "":
+		case r.cut() && known && whole != r.label && whole != 0:
 			pair(from, t.queue(whole)).Added++
 		}
 	}
@@ -541,7 +492,7 @@ func (t *tally) perQueue(w *Weekly) {
 	c := t.countQueues()
 	all := c.confusion
 	known := map[string]bool{}
-	for _, name := range t.f.Run.Queues {
+	for _, name := range t.run.Queues {
 		known[name] = true
 	}
 	for i, name := range t.queues {
@@ -621,77 +572,107 @@ func labelMargin(r *result.Row) float64 {
 	return label - best
 }
 
+// candidate is a line that may become an example.
+type candidate struct {
+	*line
+	size  float64 // what the list is ordered by, the largest first
+	whole shared
+}
+
 // examples lists the messages worth looking at.
-func (t *tally) examples(w *Weekly) {
-	w.Caused, w.Saved, w.Others = []Example{}, []Example{}, []Example{}
+func (t *tally) examples(w *Weekly) error {
+	var caused, saved, others []candidate
 	for _, r := range t.judged {
 		whole, known := t.readWhole(r)
-		wrongWhole := known && whole != r.Label
+		wrongWhole := known && whole != r.label
 		switch {
-		case r.Wrong() && r.Cut() && known && !wrongWhole:
-			w.Caused = append(w.Caused, t.example(r, whole))
-		case r.Wrong():
-			w.Others = append(w.Others, t.example(r, whole))
-		case r.Cut() && wrongWhole:
-			w.Saved = append(w.Saved, t.example(r, whole))
+		case r.wrong() && r.cut() && known && !wrongWhole:
+			caused = append(caused, candidate{r, size(t.change(r)), whole})
+		case r.wrong():
+			others = append(others, candidate{r, size(t.score(r)), whole}) // the surest mistake first
+		case r.cut() && wrongWhole:
+			saved = append(saved, candidate{r, size(t.change(r)), whole})
 		}
 	}
-	tie := func(a, b *Example) int {
-		return cmp.Or(strings.Compare(a.MessageID, b.MessageID), strings.Compare(a.Source, b.Source), cmp.Compare(a.RecordNo, b.RecordNo))
-	}
-	byChange := func(a, b Example) int {
-		return cmp.Or(compareSize(b.Change, a.Change), tie(&a, &b))
-	}
-	slices.SortFunc(w.Caused, byChange)
-	slices.SortFunc(w.Saved, byChange)
-	slices.SortFunc(w.Others, func(a, b Example) int {
-		return cmp.Or(compareSize(b.Score, a.Score), tie(&a, &b)) // the surest mistake first
-	})
-	w.CausedN, w.SavedN, w.OthersN = len(w.Caused), len(w.Saved), len(w.Others)
-	w.Caused, w.Saved, w.Others = t.shown(w.Caused), t.shown(w.Saved), t.shown(w.Others)
-}
-
-// compareSize orders by absolute size, undefined least.
-func compareSize(a, b Number) int {
-	size := func(x Number) float64 {
-		if !x.Defined() {
-			return -1
+	w.CausedN, w.SavedN, w.OthersN = len(caused), len(saved), len(others)
+	lists := []struct {
+		from []candidate
+		to   *[]Example
+	}{{caused, &w.Caused}, {saved, &w.Saved}, {others, &w.Others}}
+	shown := map[int32]*shownFacts{}
+	for i := range lists {
+		l := &lists[i]
+		slices.SortStableFunc(l.from, func(a, b candidate) int { return cmp.Compare(b.size, a.size) })
+		l.from = l.from[:min(len(l.from), t.o.Examples)]
+		for _, c := range l.from {
+			shown[c.at] = nil
 		}
-		return math.Abs(float64(x))
 	}
-	return cmp.Compare(size(a), size(b))
+	if len(shown) > 0 {
+		err := t.in.shown(func(at int32, s *shownFacts) {
+			if _, wanted := shown[at]; wanted {
+				shown[at] = s
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, l := range lists {
+		*l.to = []Example{}
+		for _, c := range l.from {
+			*l.to = append(*l.to, t.example(c.line, c.whole, shown[c.at]))
+		}
+	}
+	return nil
 }
 
-// shown cuts a list to the examples a page carries.
-func (t *tally) shown(list []Example) []Example { return list[:min(len(list), t.o.Examples)] }
+// size is an absolute size, that of an undefined number below all others.
+func size(x Number) float64 {
+	if !x.Defined() {
+		return -1
+	}
+	return math.Abs(float64(x))
+}
 
-func (t *tally) example(r *result.Row, whole string) Example {
+// change of the label's margin from cut to whole.
+func (t *tally) change(r *line) Number {
+	if ref := t.whole(r); ref != nil {
+		return Number(float64(ref.margin) - r.margin)
+	}
+	return undefined
+}
+
+// score of the prediction, where the router gives scores.
+func (t *tally) score(r *line) Number {
+	if t.run.Model.Family == asRouted {
+		return undefined
+	}
+	return Number(r.score)
+}
+
+func (t *tally) example(r *line, whole shared, s *shownFacts) Example {
 	e := Example{
-		Source: r.Source, RecordNo: r.RecordNo, MessageID: r.MessageID, Label: r.Label, Prediction: r.Prediction,
-		Tokens: t.length(r), Kept: int(r.TokensKept), Score: Number(r.Score), Change: undefined,
+		Source: t.name(r.source), RecordNo: r.record, MessageID: s.MessageID, Label: t.name(r.label), Prediction: t.name(r.prediction),
+		Tokens: t.length(r), Kept: int(r.kept), Score: t.score(r), Change: undefined,
 	}
-	if t.f.Run.Model.Family == asRouted {
-		e.Score = undefined
-	}
-	if !r.Cut() {
+	if !r.cut() {
 		e.Kept = e.Tokens
 	} else {
-		e.Whole = whole
-		for _, k := range r.Kept {
+		e.Whole = t.name(whole)
+		for _, k := range s.Kept {
 			e.Ranges = append(e.Ranges, Span{int(k.From), int(k.To)})
 		}
 		if len(e.Ranges) == 0 {
 			e.Ranges = []Span{{0, e.Kept}}
 		}
-		if ref := t.whole[key(r)]; ref != nil {
-			e.Change = Number(float64(ref.LabelMargin) - labelMargin(r))
-			if ref.DecisiveTo > ref.DecisiveFrom {
-				e.Decisive, e.Zone = &Span{int(ref.DecisiveFrom), int(ref.DecisiveTo)}, ref.DecisiveZone
-			}
+		e.Change = t.change(r)
+		if ref := t.whole(r); ref != nil && ref.decisiveTo > ref.decisiveFrom {
+			e.Decisive, e.Zone = &Span{int(ref.decisiveFrom), int(ref.decisiveTo)}, t.name(ref.zone)
 		}
 	}
 	if t.o.WithText {
-		e.Subject, e.Text = table.Fit(r.Subject, mostSubject), excerpt(r.Text)
+		e.Subject, e.Text = table.Fit(s.Subject, mostSubject), excerpt(s.Text)
 	}
 	return e
 }
@@ -715,25 +696,6 @@ func excerpt(s string) string {
 
 // asRouted is the family of a run that evaluates the deployed router's own decisions.
 const asRouted = "as-routed"
-
-// reasons counts what was not scored, and what was read with a remark.
-func (t *tally) reasons(w *Weekly) {
-	rejected, warned, skipped := newReasons(), newReasons(), newReasons()
-	for i := range t.f.Rejects {
-		r := &t.f.Rejects[i]
-		rejected.add(r.Stage, r.Code, r.Source, r.RecordNo, r.Detail)
-	}
-	for i := range t.f.Rows {
-		r := &t.f.Rows[i]
-		for _, code := range r.Warnings {
-			warned.add("", code, r.Source, r.RecordNo, "")
-		}
-		if !r.Scored() {
-			skipped.add("", r.Status, r.Source, r.RecordNo, "")
-		}
-	}
-	w.Rejected, w.Warned, w.Skipped = rejected.list(), warned.list(), skipped.list()
-}
 
 type reasons map[[2]string]*reasonCount
 

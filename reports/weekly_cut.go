@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"misroute/pipeline/result"
-	"misroute/reports/cohort"
 	"misroute/reports/stats"
 )
 
@@ -104,15 +102,18 @@ type Step struct {
 	Share   Number `json:"share"`   // right from this cap or a smaller one on
 }
 
-// clusters numbers the threads of rows.
-func clusters(rows []*result.Row) (of []int, n int) {
-	var c cohort.Clusters
-	of = make([]int, len(rows))
+// threadGroups counts misroutes by thread.
+func threadGroups(rows []*line) []stats.Group {
+	of, n := clusters(rows)
+	groups := make([]stats.Group, n)
 	for i, r := range rows {
-		of[i] = int(c.Of(r.ThreadKey))
-		n = max(n, of[i]+1)
+		g := &groups[of[i]]
+		g.N++
+		if r.wrong() {
+			g.K++
+		}
 	}
-	return of, n
+	return groups
 }
 
 // threads fills the design effect of the total.
@@ -120,44 +121,44 @@ func (t *tally) threads(w *Weekly) {
 	if len(t.judged) == 0 {
 		return
 	}
-	d := stats.DesignEffect(cohort.Threads(t.judged))
+	d := stats.DesignEffect(threadGroups(t.judged))
 	ci := d.Interval(stats.Z95)
 	w.Threads = &Threads{Threads: d.Clusters, Effective: Number(d.Effective()), DesignEffect: Number(d.Effect), Low: Number(ci.Low), High: Number(ci.High)}
 }
 
 // cut fills the cost of truncation, where the run cut anything or had a cap to cut at.
 func (t *tally) cut(w *Weekly) {
-	if t.f.Run.Cap == 0 && !slices.ContainsFunc(t.rows, (*result.Row).Cut) {
+	if t.run.Cap == 0 && !slices.ContainsFunc(t.rows, (*line).cut) {
 		return
 	}
-	c := &Cut{Cap: t.f.Run.Cap, Strategy: t.f.Run.Strategy, Reference: t.f.Run.Reference, Share: undefined, Lost: undefined, Need: stats.FewestChanged(t.o.Alpha), Limits: []string{}}
+	c := &Cut{Cap: t.run.Cap, Strategy: t.run.Strategy, Reference: t.run.Reference, Share: undefined, Lost: undefined, Need: stats.FewestChanged(t.o.Alpha), Limits: []string{}}
 	w.Cut = c
 	lost := 0.0
 	for _, r := range t.rows {
-		if r.Cut() {
+		if r.cut() {
 			c.Messages++
-			lost += float64(r.TokensTotal-r.TokensKept) / float64(r.TokensTotal)
-			if ref := t.whole[key(r)]; ref != nil {
+			lost += float64(r.total-r.kept) / float64(r.total)
+			if ref := t.whole(r); ref != nil {
 				c.Again++
-				if ref.Prediction != r.Prediction {
+				if ref.prediction != r.prediction {
 					c.Changed++
 				}
 			}
 			continue
 		}
-		if r.Windows > 1 {
+		if r.windows > 1 {
 			continue // lost nothing, but was read in pieces: one pass may well differ
 		}
 		c.Control.Under++
-		ref := t.control[key(r)]
+		ref := t.reading(r, kindControl)
 		if ref == nil {
-			ref = t.whole[key(r)]
+			ref = t.whole(r)
 		}
 		if ref != nil {
 			c.Control.Again++
-			if ref.Prediction != r.Prediction {
+			if ref.prediction != r.prediction {
 				if c.Control.Flips == 0 {
-					c.Control.First = int(r.RecordNo)
+					c.Control.First = int(r.record)
 				}
 				c.Control.Flips++
 			}
@@ -172,14 +173,14 @@ func (t *tally) cut(w *Weekly) {
 	if c.Control.Flips > 0 {
 		w.Warnings = append(w.Warnings, fmt.Sprintf("%s under the cap changed when read whole (first: record %d): a fault of the program, the cost of the cut cannot be trusted", plural(c.Control.Flips, "message", "messages"), c.Control.First))
 	}
-	var over, under, compared []*result.Row
+	var over, under, compared []*line
 	for _, r := range t.judged {
-		if !r.Cut() {
+		if !r.cut() {
 			under = append(under, r)
 			continue
 		}
 		over = append(over, r)
-		if t.whole[key(r)] != nil {
+		if t.whole(r) != nil {
 			compared = append(compared, r)
 		}
 	}
@@ -194,7 +195,7 @@ func (t *tally) cut(w *Weekly) {
 }
 
 // counterfactual compares cut messages with themselves read whole.
-func (t *tally) counterfactual(w *Weekly, c *Cut, compared []*result.Row) {
+func (t *tally) counterfactual(w *Weekly, c *Cut, compared []*line) {
 	if len(compared) == 0 {
 		return
 	}
@@ -203,17 +204,17 @@ func (t *tally) counterfactual(w *Weekly, c *Cut, compared []*result.Row) {
 	pairs := make([]stats.PairCluster, n)
 	wrongWhole := 0
 	for i, r := range compared {
-		rightWhole := t.whole[key(r)].Prediction == r.Label
-		c.Table.Add(!r.Wrong(), rightWhole)
+		rightWhole := t.whole(r).prediction == r.label
+		c.Table.Add(!r.wrong(), rightWhole)
 		p := &pairs[of[i]]
 		p.N++
 		switch {
 		case !rightWhole:
 			wrongWhole++
-			if !r.Wrong() {
+			if !r.wrong() {
 				p.C++
 			}
-		case r.Wrong():
+		case r.wrong():
 			p.B++
 		}
 	}
@@ -235,9 +236,9 @@ func (t *tally) counterfactual(w *Weekly, c *Cut, compared []*result.Row) {
 
 // placeboCut compares the cut with the same number of tokens dropped at random.
 func (t *tally) placeboCut(w *Weekly, c *Cut) {
-	var rows []*result.Row
+	var rows []*line
 	for _, r := range t.judged {
-		if r.Cut() && len(t.placebo[key(r)]) > 0 {
+		if r.cut() && len(t.placebos(r)) > 0 {
 			rows = append(rows, r)
 		}
 	}
@@ -249,26 +250,26 @@ func (t *tally) placeboCut(w *Weekly, c *Cut) {
 	seeds := map[int64]bool{}
 	rate, whole, wholeKnown := 0.0, 0, 0
 	for i, r := range rows {
-		drawn := t.placebo[key(r)]
+		drawn := t.placebos(r)
 		wrong := 0
 		for _, d := range drawn {
-			seeds[d.Seed] = true
+			seeds[d.seed] = true
 			p := &pairs[of[i]]
 			p.N++
-			switch placeboWrong := d.Prediction != r.Label; {
+			switch placeboWrong := d.prediction != r.label; {
 			case placeboWrong:
 				wrong++
-				if !r.Wrong() {
+				if !r.wrong() {
 					p.C++
 				}
-			case r.Wrong():
+			case r.wrong():
 				p.B++
 			}
 		}
 		rate += float64(wrong) / float64(len(drawn))
-		if ref := t.whole[key(r)]; ref != nil {
+		if ref := t.whole(r); ref != nil {
 			wholeKnown++
-			if ref.Prediction != r.Label {
+			if ref.prediction != r.label {
 				whole++
 			}
 		}
@@ -287,7 +288,7 @@ func (t *tally) probe(c *Cut) {
 	s := t.settings()
 	p := &Probe{}
 	for _, at := range s.list {
-		if at.cap == t.f.Run.Cap && at.cap > 0 && at.strategy != t.f.Run.Strategy {
+		if at.cap == t.run.Cap && at.cap > 0 && at.strategy != t.run.Strategy {
 			p.Strategies = append(p.Strategies, at.strategy)
 		}
 	}
@@ -295,7 +296,7 @@ func (t *tally) probe(c *Cut) {
 		return
 	}
 	for _, r := range t.judged {
-		if whole, known := t.readWhole(r); !r.Wrong() || !r.Cut() || !known || whole != r.Label {
+		if whole, known := t.readWhole(r); !r.wrong() || !r.cut() || !known || whole != r.label {
 			continue
 		}
 		p.Caused++
@@ -306,10 +307,10 @@ func (t *tally) probe(c *Cut) {
 	c.Probe = p
 }
 
-func (t *tally) confirmed(s *settings, r *result.Row, strategies []string) bool {
+func (t *tally) confirmed(s *settings, r *line, strategies []string) bool {
 	return slices.ContainsFunc(strategies, func(name string) bool {
-		a, ok := s.at(r, setting{t.f.Run.Cap, name})
-		return ok && a.prediction == r.Label
+		a, ok := s.at(r, setting{t.run.Cap, name})
+		return ok && a.prediction == r.label
 	})
 }
 
@@ -318,14 +319,14 @@ func (t *tally) depth() *Depth {
 	s := t.settings()
 	var caps []setting
 	for _, at := range s.list {
-		if at.cap == 0 || at.strategy == t.f.Run.Strategy {
+		if at.cap == 0 || at.strategy == t.run.Strategy {
 			caps = append(caps, at)
 		}
 	}
 	if len(caps) < 3 { // the run's own and the whole are no curve
 		return nil
 	}
-	d := &Depth{Strategy: t.f.Run.Strategy, Steps: make([]Step, len(caps))}
+	d := &Depth{Strategy: t.run.Strategy, Steps: make([]Step, len(caps))}
 	right := make([]bool, len(caps))
 rows:
 	for _, r := range t.judged {
@@ -334,7 +335,7 @@ rows:
 			if !ok {
 				continue rows
 			}
-			right[i] = a.prediction == r.Label
+			right[i] = a.prediction == r.label
 		}
 		d.N++
 		at, found, back := stats.DecisionDepth(right)
@@ -357,14 +358,14 @@ rows:
 }
 
 // byShareLost is the second axis of length: how much of a cut message was lost.
-func (t *tally) byShareLost(c *Cut, over []*result.Row) {
+func (t *tally) byShareLost(c *Cut, over []*line) {
 	if len(over) == 0 {
 		return
 	}
 	labels := []string{"up to 25 %", "25 to 50 %", "50 to 75 %", "over 75 %"}
 	n, wrong := make([]int, 4), make([]int, 4)
 	for _, r := range over {
-		share := 1 - float64(r.TokensKept)/float64(r.TokensTotal)
+		share := 1 - float64(r.kept)/float64(r.total)
 		at := 3
 		switch {
 		case share <= 0.25:
@@ -375,7 +376,7 @@ func (t *tally) byShareLost(c *Cut, over []*result.Row) {
 			at = 2
 		}
 		n[at]++
-		if r.Wrong() {
+		if r.wrong() {
 			wrong[at]++
 		}
 	}
@@ -385,19 +386,19 @@ func (t *tally) byShareLost(c *Cut, over []*result.Row) {
 }
 
 // blind compares how sure wrong predictions were on cut and on uncut messages.
-func (t *tally) blind(under, over []*result.Row) Blind {
+func (t *tally) blind(under, over []*line) Blind {
 	b := Blind{CutScore: undefined, UncutScore: undefined, CutECE: undefined, UncutECE: undefined}
-	if t.f.Run.Model.Family == asRouted {
+	if t.run.Model.Family == asRouted {
 		return b
 	}
-	mean := func(rows []*result.Row) (n int, score, ece Number) {
+	mean := func(rows []*line) (n int, score, ece Number) {
 		sum := 0.0
 		scores, right := make([]float64, len(rows)), make([]bool, len(rows))
 		for i, r := range rows {
-			scores[i], right[i] = float64(r.Score), !r.Wrong()
-			if r.Wrong() {
+			scores[i], right[i] = float64(r.score), !r.wrong()
+			if r.wrong() {
 				n++
-				sum += float64(r.Score)
+				sum += float64(r.score)
 			}
 		}
 		score, ece = undefined, undefined
@@ -417,22 +418,22 @@ func (t *tally) blind(under, over []*result.Row) Blind {
 // limits says what the comparison cannot know.
 func (t *tally) limits(c *Cut) []string {
 	limits := []string{}
-	m := t.f.Run.Model
+	m := t.run.Model
 	if m.Positions > 0 {
 		beyond := 0
 		for _, r := range t.rows {
-			if int(r.TokensTotal) > m.Positions && t.whole[key(r)] != nil {
+			if int(r.total) > m.Positions && t.whole(r) != nil {
 				beyond++
 			}
 		}
 		if beyond > 0 {
-			limits = append(limits, fmt.Sprintf("%s longer than the router's %s positions: the whole reading is made of windows (%s), not of one pass", plural(beyond, "message is", "messages are"), count(m.Positions), t.f.Run.Reference))
+			limits = append(limits, fmt.Sprintf("%s longer than the router's %s positions: the whole reading is made of windows (%s), not of one pass", plural(beyond, "message is", "messages are"), count(m.Positions), t.run.Reference))
 		}
 	}
-	if m.TrainedCap > 0 && t.f.Run.Cap > m.TrainedCap {
-		limits = append(limits, fmt.Sprintf("the cap of %d is above the %d the router was trained with: it has not learned from text that late", t.f.Run.Cap, m.TrainedCap))
+	if m.TrainedCap > 0 && t.run.Cap > m.TrainedCap {
+		limits = append(limits, fmt.Sprintf("the cap of %d is above the %d the router was trained with: it has not learned from text that late", t.run.Cap, m.TrainedCap))
 	}
-	if m.TrainedCap > 0 && len(t.whole) > 0 && t.f.Run.Cap <= m.TrainedCap {
+	if m.TrainedCap > 0 && slices.ContainsFunc(t.readings, func(x otherReading) bool { return x.kind == kindWhole }) && t.run.Cap <= m.TrainedCap {
 		limits = append(limits, fmt.Sprintf("the router was trained with a cap of %d: read whole, it sees more than it has learned from", m.TrainedCap))
 	}
 	if c.Missing > 0 {

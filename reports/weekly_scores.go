@@ -46,12 +46,12 @@ type CoverageAt struct {
 
 // calibrate fills calibration and the coverage-risk curve, for routers that give scores.
 func (t *tally) calibrate(w *Weekly) {
-	if t.f.Run.Model.Family == asRouted || len(t.judged) == 0 {
+	if t.run.Model.Family == asRouted || len(t.judged) == 0 {
 		return
 	}
 	scores, right, wrong := make([]float64, len(t.judged)), make([]bool, len(t.judged)), make([]bool, len(t.judged))
 	for i, r := range t.judged {
-		scores[i], right[i], wrong[i] = float64(r.Score), !r.Wrong(), r.Wrong()
+		scores[i], right[i], wrong[i] = float64(r.score), !r.wrong(), r.wrong()
 		if math.IsNaN(scores[i]) || scores[i] < 0 || scores[i] > 1 {
 			w.Warnings = append(w.Warnings, "scores are not all between 0 and 1: calibration is left out")
 			return
@@ -99,25 +99,10 @@ func (t *tally) calibrate(w *Weekly) {
 
 // temperature fits one number to the scores of messages whose label the router knows.
 func (t *tally) temperature(c *Calibration) {
-	queues := len(t.f.Run.Queues)
-	index := map[string]int{}
-	for i, q := range t.f.Run.Queues {
-		index[q] = i
-	}
-	var logs []float64
-	var labels []int
-	for _, r := range t.judged {
-		label, ok := index[r.Label]
-		if !ok || len(r.Scores) != queues {
-			continue
-		}
-		at := len(logs)
-		logs = append(logs, make([]float64, queues)...)
-		if !logScores(logs[at:], r, index) {
-			logs = logs[:at]
-			continue
-		}
-		labels = append(labels, label)
+	queues := len(t.run.Queues)
+	logs, labels := make([]float64, 0, queues*len(t.samples)), make([]int, 0, len(t.samples))
+	for _, x := range t.samples {
+		logs, labels = append(logs, x.logs...), append(labels, x.label)
 	}
 	fit, ok := stats.Temperature(logs, queues, labels)
 	if !ok || fit.Bounded || len(labels) < few {
@@ -127,8 +112,8 @@ func (t *tally) temperature(c *Calibration) {
 }
 
 // logScores writes the logarithms of a row's scores in the router's order.
-func logScores(dst []float64, r *result.Row, index map[string]int) bool {
-	for _, s := range r.Scores {
+func logScores(dst []float64, scores []result.QueueScore, index map[string]int) bool {
+	for _, s := range scores {
 		i, ok := index[s.Queue]
 		if !ok {
 			return false

@@ -6,17 +6,12 @@ import (
 	"strings"
 
 	"misroute/pipeline/result"
-	"misroute/reports/cohort"
 	"misroute/reports/table"
 )
 
 // checks warns of rows that do not belong in one report.
 func (t *tally) checks(w *Weekly) {
-	var mixing cohort.Mixing
-	for _, r := range t.rows {
-		mixing.Add(&t.f.Run, r)
-	}
-	for _, m := range mixing.Mixed() {
+	for _, m := range t.mixing.Mixed() {
 		rest := 0
 		for _, v := range m.Values[1:] {
 			rest += v.N
@@ -26,7 +21,7 @@ func (t *tally) checks(w *Weekly) {
 			w.Warnings = append(w.Warnings, "mixes "+m.String())
 		}
 	}
-	if folded, ok := t.queueAt[foldedQueue]; ok {
+	if folded := t.folded; folded >= 0 {
 		w.Warnings = append(w.Warnings, fmt.Sprintf("more than %s queues: the rest is counted as %s; are the labels queues?", count(folded), foldedQueue))
 	}
 	if problem := imbalance(w.Run.Ledger); problem != "" {

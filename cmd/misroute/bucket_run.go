@@ -204,24 +204,21 @@ func (w *runOut) begin(ctx context.Context) error {
 	return w.s.Put(ctx, filepath.Join(w.dir, filepath.FromSlash(keyFile)), w.a.In(keyFile))
 }
 
-// finished gives the run that was made and could not be brought to its place; nil where there is none.
-func (w *runOut) finished(key map[string]string) (*result.Folder, error) {
+// finished says whether the run was made and could not be brought to its place.
+func (w *runOut) finished(key map[string]string) (bool, error) {
 	if w.s == nil {
-		return nil, nil
+		return false, nil
 	}
 	old, err := result.ReadRun(w.dir)
-	if errors.Is(err, os.ErrNotExist) || err == nil && (old.Key != key["all"] || old.Shard != key["shard"]) {
-		return nil, nil
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return result.ReadFolder(w.dir)
+	return err == nil && old.Key == key["all"] && old.Shard == key["shard"], err
 }
 
 // deliver brings a finished run to its place in a bucket: all its files, the results last. On this
 // machine it is there already. again says how to bring it there when that fails.
-func (w *runOut) deliver(ctx context.Context, f *result.Folder, again string) error {
+func (w *runOut) deliver(ctx context.Context, again string) error {
 	if w.s == nil {
 		return nil
 	}
@@ -230,6 +227,5 @@ func (w *runOut) deliver(ctx context.Context, f *result.Folder, again string) er
 	}
 	// With its results there the run is finished for everybody, whatever else stands beside them.
 	_ = w.s.Remove(ctx, w.a.In(keyFile))
-	f.Dir = w.path
 	return os.RemoveAll(filepath.Dir(w.dir))
 }

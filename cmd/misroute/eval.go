@@ -19,6 +19,7 @@ import (
 	"misroute/pipeline/object"
 	"misroute/pipeline/result"
 	"misroute/pipeline/router"
+	"misroute/reports"
 )
 
 // evalOptions is everything `misroute eval` was asked for.
@@ -76,7 +77,7 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "force", Category: "Run:", Usage: "replace another finished run in --out"},
 		&cli.BoolFlag{Name: "resume", Category: "Run:", Usage: "go on with the interrupted run in --out"},
 		&cli.IntFlag{Name: "workers", Category: "Run:", Usage: "messages at a time (default: one a core)"},
-		&cli.StringFlag{Name: "memory", Category: "Run:", Value: "256MiB", Usage: "bytes of mail in flight"},
+		&cli.StringFlag{Name: "memory", Category: "Run:", Value: "1GiB", Usage: "memory to stay under, beside the model's; grows by some 200 bytes a message"},
 		&cli.IntFlag{Name: "checkpoint", Category: "Run:", Value: 4096, Usage: "most messages that a killed run has to do again"},
 		progressFlag(),
 		&cli.Float64Flag{Name: "max-reject-rate", Category: "Run:", Value: 0.01, Usage: "share of records that may be rejected before the exit code is 3"},
@@ -145,24 +146,24 @@ func parseBytes(s string) (int64, error) {
 
 // runEval evaluates, publishes the run folder, and prints the weekly report.
 func runEval(ctx context.Context, o evalOptions, stdout, stderr io.Writer) error {
-	folder, out, err := evaluate(ctx, &o, stderr)
+	w, out, err := evaluate(ctx, &o, stderr)
 	if err != nil {
 		return err
 	}
-	if err := out.deliver(ctx, folder, resumeBrings); err != nil {
+	if err := out.deliver(ctx, resumeBrings); err != nil {
 		return err
 	}
-	if err := printWeekly(folder, o.report, stdout); err != nil {
+	if err := w.Terminal(stdout, o.report.terminal(stdout, o.out)); err != nil {
 		return err
 	}
-	return verdict(folder, &o)
+	return verdict(&w.Run, &o)
 }
 
 // resumeBrings is how a finished run gets to its place in a bucket after all.
 const resumeBrings = "the same command with --resume brings it there"
 
-// evaluate runs the pipeline and returns the finished run, and what brings it to o.out.
-func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Folder, *runOut, error) {
+// evaluate runs the pipeline and returns the report of the finished run, and what brings it to o.out.
+func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*reports.Weekly, *runOut, error) {
 	r, err := o.OpenRouter(ctx, stderr)
 	if err != nil {
 		return nil, nil, usageError(err)
@@ -199,8 +200,13 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 		return nil, nil, err
 	}
 	if o.resume {
-		if f, err := out.finished(key); f != nil || err != nil {
-			return f, out, err
+		done, err := out.finished(key)
+		if err != nil {
+			return nil, nil, err
+		}
+		if done {
+			w, err := reports.ReadWeekly(out.dir, o.report.Options)
+			return w, out, err
 		}
 	}
 	partial, err := result.OpenPartial(out.dir, key, o.resume)
@@ -211,18 +217,18 @@ func evaluate(ctx context.Context, o *evalOptions, stderr io.Writer) (*result.Fo
 	if err := out.begin(ctx); err != nil {
 		return nil, nil, usageError(err)
 	}
-	folder, err := o.into(ctx, partial, r, source, run, stderr)
-	return folder, out, err
+	w, err := o.into(ctx, partial, r, source, run, stderr)
+	return w, out, err
 }
 
 // into evaluates the source with the router and publishes the run in the folder of partial.
-func (o *evalOptions) into(ctx context.Context, partial *result.Partial, r router.Router, source pipeline.Source, run result.Run, stderr io.Writer) (*result.Folder, error) {
+func (o *evalOptions) into(ctx context.Context, partial *result.Partial, r router.Router, source pipeline.Source, run result.Run, stderr io.Writer) (*reports.Weekly, error) {
 	show, err := newProgress(o.progress, stderr)
 	if err != nil {
 		return nil, err
 	}
 	p := o.Pipeline(r)
-	p.Workers, p.Memory, p.Checkpoint = o.workers, o.memory, o.checkpoint
+	p.Workers, p.Memory, p.Checkpoint = o.workers, limitMemory(o.memory), o.checkpoint
 	p.Events = showEvents(show)
 	if o.quarantine != "" {
 		p.Quarantine = quarantine(o.quarantine)
@@ -255,11 +261,11 @@ func (o *evalOptions) into(ctx context.Context, partial *result.Partial, r route
 	run.Inputs, run.Sources, run.Ledger = summary.Inputs, summary.Sources, summary.Ledger
 	run.Warnings = append(run.Warnings, summary.Warnings...)
 	summary.Measured.Host = processor()
-	folder, err := publish(partial, o.report, run, summary.Measured)
+	w, err := publish(partial, o.report, run, summary.Measured)
 	if err != nil {
 		return nil, fmt.Errorf("%w; every message is done and kept: finish with --resume --out %s", err, o.out)
 	}
-	return folder, nil
+	return w, nil
 }
 
 // narrow leaves of the source what --only-rejects asks for.
@@ -296,35 +302,34 @@ func usable(o *evalOptions, s *pipeline.Summary) error {
 }
 
 // publish writes the final files and the reports, then renames them into place.
-func publish(partial *result.Partial, report reportOptions, run result.Run, measured result.Measured) (*result.Folder, error) {
+func publish(partial *result.Partial, report reportOptions, run result.Run, measured result.Measured) (*reports.Weekly, error) {
 	run.RunID = run.ID()
 	dir, err := partial.Assemble(run, measured)
 	if err != nil {
 		return nil, err
 	}
-	folder, err := result.ReadFolder(dir)
+	w, err := reports.ReadWeekly(dir, report.Options)
 	if err != nil {
 		return nil, err
 	}
-	if err := writeReports(dir, folder, report); err != nil {
+	if err := writeReports(dir, w, report); err != nil {
 		return nil, err
 	}
 	if err := partial.Publish(); err != nil {
 		return nil, err
 	}
-	folder.Dir = partial.Dir()
-	return folder, nil
+	return w, nil
 }
 
 // verdict turns what a finished run met into an exit code.
-func verdict(f *result.Folder, o *evalOptions) error {
-	l := f.Run.Ledger
+func verdict(run *result.Run, o *evalOptions) error {
+	l := run.Ledger
 	if rate := float64(l.Rejected) / float64(max(l.Read, 1)); rate > o.maxRejects {
 		return rejectedError(fmt.Errorf("%d of %d records were rejected (%.1f %%, allowed %.1f %%); see misroute inspect --rejects %s",
 			l.Rejected, l.Read, 100*rate, 100*o.maxRejects, o.out))
 	}
 	if !o.allowIncomplete {
-		for _, s := range f.Run.Sources {
+		for _, s := range run.Sources {
 			if s.Incomplete {
 				return rejectedError(fmt.Errorf("%s is cut off after %d bytes: %d messages before that are in the report (--allow-incomplete accepts it)",
 					s.Source, s.IncompleteAt, s.Seen))

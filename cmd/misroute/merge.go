@@ -83,12 +83,12 @@ func runMerge(ctx context.Context, o mergeOptions, stdout io.Writer) error {
 	if err != nil {
 		return usageError(err)
 	}
-	folder, err := publish(partial, o.report, run, measured)
+	w, err := publish(partial, o.report, run, measured)
 	if err != nil {
 		return err
 	}
-	if err := out.deliver(ctx, folder, "merge again"); err != nil {
+	if err := out.deliver(ctx, "merge again"); err != nil {
 		return err
 	}
-	return printWeekly(folder, o.report, stdout)
+	return w.Terminal(stdout, o.report.terminal(stdout, o.out))
 }

@@ -92,21 +92,8 @@ func (o reportOptions) terminal(stdout io.Writer, folder string) reports.TermOpt
 	return t
 }
 
-// printWeekly writes the weekly report of a run to the terminal.
-func printWeekly(f *result.Folder, o reportOptions, stdout io.Writer) error {
-	w, err := reports.NewWeekly(f, o.Options)
-	if err != nil {
-		return err
-	}
-	return w.Terminal(stdout, o.terminal(stdout, f.Dir))
-}
-
-// writeReports writes report.html, report.md and report.json of a run into dir.
-func writeReports(dir string, f *result.Folder, o reportOptions) error {
-	w, err := reports.NewWeekly(f, o.Options)
-	if err != nil {
-		return err
-	}
+// writeReports writes report.html, report.md and report.json into dir, and the pictures.
+func writeReports(dir string, w *reports.Weekly, o reportOptions) error {
 	if err := writeForms(dir, "report", w); err != nil {
 		return err
 	}
@@ -201,17 +188,20 @@ type reportRun struct {
 }
 
 func runReport(ctx context.Context, o reportRun, stdout io.Writer) error {
-	f, err := readRun(ctx, o.run)
+	from, err := bucketsOf(ctx).runCopy(ctx, o.run)
 	if err != nil {
 		return usageError(err)
 	}
-	w, err := reports.NewWeekly(f, o.Options)
+	if _, err := result.ReadFinished(from); err != nil {
+		return usageError(err)
+	}
+	w, err := reports.ReadWeekly(from, o.Options)
 	if err != nil {
 		return err
 	}
 	switch strings.ToLower(o.format) {
 	case "terminal", "text":
-		return w.Terminal(stdout, o.terminal(stdout, f.Dir))
+		return w.Terminal(stdout, o.terminal(stdout, o.run))
 	case "html":
 		return w.HTML(stdout)
 	case "markdown", "md":
@@ -222,7 +212,7 @@ func runReport(ctx context.Context, o reportRun, stdout io.Writer) error {
 	default:
 		return usagef("--format %q: want all, terminal, html, markdown or json", o.format)
 	}
-	place := f.Dir
+	place := o.run
 	if o.out != "" {
 		place = o.out
 	}
@@ -230,7 +220,7 @@ func runReport(ctx context.Context, o reportRun, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := writeReports(dir, f, o.reportOptions); err != nil {
+	if err := writeReports(dir, w, o.reportOptions); err != nil {
 		return err
 	}
 	if err := bring(); err != nil {

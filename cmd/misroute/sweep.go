@@ -9,8 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"misroute/cmd/misroute/evaluation"
-	"misroute/pipeline/result"
-	"misroute/reports"
 	"misroute/tokenize/window"
 )
 
@@ -85,29 +83,21 @@ func bindSweep(c *cli.Context) (caps []int, strategies []window.Strategy, err er
 
 // runSweep evaluates with every setting and prints the sweep's report.
 func runSweep(ctx context.Context, o evalOptions, stdout, stderr io.Writer) error {
-	folder, out, err := evaluate(ctx, &o, stderr)
+	w, out, err := evaluate(ctx, &o, stderr)
 	if err != nil {
 		return err
 	}
-	s, err := writeSweep(folder, o.report)
-	if err != nil {
+	// The sweep's own report stands beside the weekly one, which holds the same numbers with the
+	// misroutes in front.
+	s := w.SweepReport()
+	if err := writeForms(out.dir, "sweep", s); err != nil {
 		return err
 	}
-	if err := out.deliver(ctx, folder, resumeBrings); err != nil {
+	if err := out.deliver(ctx, resumeBrings); err != nil {
 		return err
 	}
-	if err := s.Terminal(stdout, o.report.terminal(stdout, folder.Dir)); err != nil {
+	if err := s.Terminal(stdout, o.report.terminal(stdout, o.out)); err != nil {
 		return err
 	}
-	return verdict(folder, &o)
-}
-
-// writeSweep leaves the sweep's own report beside the weekly one, which holds the same numbers with
-// the misroutes in front.
-func writeSweep(f *result.Folder, o reportOptions) (*reports.SweepReport, error) {
-	s, err := reports.NewSweep(f, o.Options)
-	if err != nil {
-		return nil, err
-	}
-	return s, writeForms(f.Dir, "sweep", s)
+	return verdict(&w.Run, &o)
 }

@@ -335,7 +335,7 @@ func TestFullDisk(t *testing.T) {
 // what the process ends with. One worker and little memory: most of the export is not yet read then.
 func stopped(t *testing.T, out string, args []string, do func()) ended {
 	t.Helper()
-	cmd := misroute(t, slices.Concat([]string{"eval", "--progress", "none", "--workers", "1", "--memory", "256KiB", "--checkpoint", "150", "--out", out}, args)...)
+	cmd := misroute(t, slices.Concat([]string{"eval", "--progress", "none", "--workers", "1", "--memory", "8MiB", "--checkpoint", "150", "--out", out}, args)...)
 	wait := begin(t, cmd)
 	awaitSegment(t, out)
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {

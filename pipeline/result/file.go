@@ -28,10 +28,27 @@ type table[T any] struct {
 	// pending rows wait until they are a whole batch: pages end between two writes, so how the caller
 	// cuts its rows would show in the bytes.
 	pending []T
+	texts   int64 // bytes of the pending rows' texts
+	group   int64 // and of the row group's
 }
 
-// writeBatch is the rows of one write to the Parquet writer.
-const writeBatch = 1024
+const (
+	// writeBatch is the rows of one write to the Parquet writer.
+	writeBatch = 1024
+	// Rows with texts may be of any size: a batch and a row group end early where they have this much.
+	batchTexts = 8 << 20
+	groupTexts = 64 << 20
+)
+
+// textual rows carry texts of any size.
+type textual interface{ TextBytes() int64 }
+
+func textBytes(row any) int64 {
+	if r, ok := row.(textual); ok {
+		return r.TextBytes()
+	}
+	return 0
+}
 
 func createTable[T any](path string) (*table[T], error) {
 	f, err := os.Create(path)
@@ -46,11 +63,10 @@ func createTable[T any](path string) (*table[T], error) {
 }
 
 func (t *table[T]) write(rows []T) error {
-	for len(rows) > 0 {
-		n := min(writeBatch-len(t.pending), len(rows))
-		t.pending = append(t.pending, rows[:n]...)
-		rows = rows[n:]
-		if len(t.pending) == writeBatch {
+	for i := range rows {
+		t.pending = append(t.pending, rows[i])
+		t.texts += textBytes(&rows[i])
+		if len(t.pending) == writeBatch || t.texts > batchTexts {
 			if err := t.flush(); err != nil {
 				return err
 			}
@@ -63,6 +79,12 @@ func (t *table[T]) flush() error {
 	_, err := t.w.Write(t.pending)
 	clear(t.pending) // let go of texts and lists
 	t.pending = t.pending[:0]
+	t.group += t.texts
+	t.texts = 0
+	if err == nil && t.group > groupTexts {
+		t.group = 0
+		err = t.w.Flush()
+	}
 	return err
 }
 
@@ -187,13 +209,7 @@ func ReadFolder(dir string) (*Folder, error) {
 	f := &Folder{Dir: dir}
 	var err error
 	if f.Run, f.Rows, err = readResults(filepath.Join(dir, ResultsFile)); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			if _, statErr := os.Stat(filepath.Join(dir, PartialDir)); statErr == nil {
-				return nil, fmt.Errorf("%s: the run is not finished: finish it with eval --resume --out %s", dir, dir)
-			}
-			return nil, fmt.Errorf("%s: no run here: %s is missing", dir, ResultsFile)
-		}
-		return nil, err
+		return nil, unfinished(dir, err)
 	}
 	if f.Readings, _, err = readTable[Reading](filepath.Join(dir, ReadingsFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -203,6 +219,26 @@ func ReadFolder(dir string) (*Folder, error) {
 	}
 	f.Measured, err = ReadMeasured(dir)
 	return f, err
+}
+
+// unfinished says why there are no results in dir, where that is so.
+func unfinished(dir string, err error) error {
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if _, statErr := os.Stat(filepath.Join(dir, PartialDir)); statErr == nil {
+		return fmt.Errorf("%s: the run is not finished: finish it with eval --resume --out %s", dir, dir)
+	}
+	return fmt.Errorf("%s: no run here: %s is missing", dir, ResultsFile)
+}
+
+// ReadFinished is [ReadRun] with [ReadFolder]'s errors.
+func ReadFinished(dir string) (Run, error) {
+	run, err := ReadRun(dir)
+	if err != nil {
+		return run, unfinished(dir, err)
+	}
+	return run, nil
 }
 
 // ReadMeasured reads the times of the run in dir; nil where there are none.

@@ -173,9 +173,6 @@ func (p *Partial) has(i int) bool {
 	return true
 }
 
-// Dir is the run folder.
-func (p *Partial) Dir() string { return p.out }
-
 // Append makes a segment durable. After an error the segment is not there, and nothing of it is left
 // that a resumed run would take for a segment.
 func (p *Partial) Append(s *Segment) error {

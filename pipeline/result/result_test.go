@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 func sampleRows(n int) []Row {
@@ -115,6 +117,55 @@ func TestPartialSegmentsLeaveNoTrace(t *testing.T) {
 	}
 	if len(f.Rows) != n || f.Rows[7].RunID != "abc" {
 		t.Errorf("%d rows, run id %q; want %d rows of run abc", len(f.Rows), f.Rows[7].RunID, n)
+	}
+}
+
+// Rows with texts end their batches and row groups by size; that too leaves no trace of the segments.
+func TestTextsBoundBatches(t *testing.T) {
+	rows := sampleRows(300)
+	for i := range rows {
+		rows[i].Text = strings.Repeat(fmt.Sprintf("line %d of a long mail\n", i), 20_000) // 0.48 MB
+	}
+	write := func(cuts ...int) string {
+		out := t.TempDir()
+		p, err := OpenPartial(out, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := 0
+		for _, to := range append(cuts, len(rows)) {
+			if err := p.Append(&Segment{Rows: rows[from:to]}); err != nil {
+				t.Fatal(err)
+			}
+			from = to
+		}
+		if _, err := p.Assemble(Run{Schema: SchemaVersion, Ledger: Ledger{Read: int64(len(rows))}}, Measured{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Publish(); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(out, ResultsFile)
+	}
+	a, b := write(), write(7, 100, 101, 250)
+	x, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := os.ReadFile(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(x, y) {
+		t.Error("one segment and five give different bytes")
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(x), int64(len(x)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 300 rows of 0.48 MB are 144 MB: two groups that ended when they had 64 MB, and the rest.
+	if n := len(f.RowGroups()); n != 3 {
+		t.Errorf("%d row groups, want 3", n)
 	}
 }
 

@@ -88,6 +88,9 @@ type Range struct {
 	To   int32 `parquet:"to"`
 }
 
+// TextBytes is the size of what the row stores of the message's text.
+func (r *Row) TextBytes() int64 { return int64(len(r.Subject) + len(r.Text)) }
+
 // Place says where a record stands in a run.
 type Place struct {
 	Source, Member string

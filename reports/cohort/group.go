@@ -18,13 +18,10 @@ type Queues struct {
 // NewQueues starts from the queues of the runs and adds what their rows mention besides. Of rows
 // that are not scored only labels count.
 func NewQueues(runs ...*result.Folder) *Queues {
-	q := &Queues{index: map[string]int{}}
+	var known []string
 	for _, f := range runs {
-		for _, name := range f.Run.Queues {
-			q.add(name)
-		}
+		known = append(known, f.Run.Queues...)
 	}
-	q.known = len(q.names)
 	others := map[string]bool{}
 	for _, f := range runs {
 		for i := range f.Rows {
@@ -33,6 +30,16 @@ func NewQueues(runs ...*result.Folder) *Queues {
 		}
 	}
 	delete(others, "")
+	return QueuesOf(known, others)
+}
+
+// QueuesOf starts from the queues of the models and adds the others.
+func QueuesOf(known []string, others map[string]bool) *Queues {
+	q := &Queues{index: map[string]int{}}
+	for _, name := range known {
+		q.add(name)
+	}
+	q.known = len(q.names)
 	var sorted []string
 	for name := range others {
 		if _, ok := q.index[name]; !ok {
