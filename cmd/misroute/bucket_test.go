@@ -27,10 +27,12 @@ import (
 //	put FILE|FOLDER KEY      stores a file, or the files of a folder
 //	get KEY FOLDER           fetches the objects below KEY
 //	keys PREFIX              lists keys on standard output
+//	holds FOLDER NAME        fails unless a file of that name is below it
 //	secretless FOLDER        fails where a file holds a credential
 //	damage FOLDER            turns a bit in every weight file below it
 //	fault KIND [N|KEY]       makes the store misbehave: cut N (objects break off after N bytes each), busy N
 //	                         (the next N requests get 503), changed (another content after the first bytes),
+//	                         lost (the export breaks off, and from then on nobody may read),
 //	                         refuse KEY (no writing there), deny, region, none
 func TestBucketScripts(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", "..", "testdata"))
@@ -87,6 +89,13 @@ func TestBucketScripts(t *testing.T) {
 			"damage": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(damage(ts.MkAbs(args[0])))
 			},
+			"holds": func(ts *testscript.TestScript, neg bool, args []string) {
+				found, err := holds(ts.MkAbs(args[0]), args[1])
+				ts.Check(err)
+				if found == neg {
+					ts.Fatalf("%s holds %s: %v", args[0], args[1], found)
+				}
+			},
 			"secretless": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(secretless(ts.MkAbs(args[0])))
 			},
@@ -107,6 +116,15 @@ func damage(dir string) error {
 		data[len(data)/2] ^= 1
 		return os.WriteFile(path, data, 0o600)
 	})
+}
+
+// holds says whether a file of that name is below a folder.
+func holds(dir, name string) (found bool, err error) {
+	err = filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
+		found = found || err == nil && e.Name() == name
+		return err
+	})
+	return found, err
 }
 
 // secretless looks for credentials in every file below a folder.
@@ -182,6 +200,8 @@ func (s *scriptStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.inner.ServeHTTP(&cutting{ResponseWriter: w, n: n}, r)
 	case kind == "changed" && object && strings.HasSuffix(name, ".mbox"):
 		s.inner.ServeHTTP(&cutting{w, 100_000, func() { s.change(name) }}, r)
+	case kind == "lost" && object && strings.HasSuffix(name, ".mbox"):
+		s.inner.ServeHTTP(&cutting{w, 300_000, func() { s.fault("deny", "") }}, r)
 	default:
 		s.inner.ServeHTTP(w, r)
 	}

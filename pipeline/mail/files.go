@@ -66,10 +66,11 @@ func (w watched) note(err error) error {
 
 func (w watched) Open(name string) (fs.File, error) {
 	f, err := w.FileSystem.Open(name)
+	file := &watchedFile{f, w}
 	if err != nil {
-		return nil, w.note(err)
+		return nil, file.note(err)
 	}
-	return &watchedFile{f, w}, nil
+	return file, nil
 }
 
 func (w watched) Stat(name string) (fs.FileInfo, error) {
@@ -87,7 +88,7 @@ type watchedFile struct {
 	w watched
 }
 
-// A file that is gone when it is read was there when it was listed: that is a failure too.
+// note: a file that is gone when it is read was there when it was listed: that is a failure too.
 func (f *watchedFile) note(err error) error {
 	if err != nil && err != io.EOF && *f.w.lost == nil {
 		*f.w.lost = err

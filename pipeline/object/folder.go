@@ -20,14 +20,23 @@ type Bucket struct {
 	ctx   context.Context
 	store *Store
 	name  string
+	ahead ahead
 }
 
 // Bucket gives the bucket of that name; whether it is there shows when it is used.
-func (s *Store) Bucket(ctx context.Context, name string) *Bucket { return &Bucket{ctx, s, name} }
+func (s *Store) Bucket(ctx context.Context, name string) *Bucket {
+	return &Bucket{ctx: ctx, store: s, name: name}
+}
 
 // Open opens an object to be read; the store is asked at the first read. Several reads at a time are
-// one after the other.
+// one after the other. Whoever opens the objects of a folder in the order of ReadDir finds the small ones
+// read already.
 func (b *Bucket) Open(name string) (fs.File, error) {
+	if e := b.ahead.take(b, name); e != nil {
+		if f, err := e.file(); f != nil || err != nil {
+			return f, err
+		}
+	}
 	return &file{ctx: b.ctx, store: b.store, where: Address{b.name, name}}, nil
 }
 
@@ -59,13 +68,19 @@ func (b *Bucket) ReadDir(name string) ([]fs.DirEntry, error) {
 		name += "/"
 	}
 	var list []fs.DirEntry
+	var files []listed
 	for info, err := range b.store.list(b.ctx, Address{b.name, name}, false) {
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, fs.FileInfoToDirEntry(info.stat()))
+		if !info.folder {
+			files = append(files, listed{info.Name, info.Bytes})
+		}
 	}
 	slices.SortFunc(list, func(x, y fs.DirEntry) int { return strings.Compare(x.Name(), y.Name()) })
+	slices.SortFunc(files, func(x, y listed) int { return strings.Compare(x.name, y.name) })
+	b.ahead.push(name, files)
 	return list, nil
 }
 
@@ -189,7 +204,7 @@ func (i Info) stat() fs.FileInfo { return stat{i} }
 // stat is an Info as the file system has it.
 type stat struct{ Info }
 
-func (s stat) Name() string       { return path.Base("/" + s.Info.Name) }
+func (s stat) Name() string       { return s.Info.Name[strings.LastIndexByte(s.Info.Name, '/')+1:] }
 func (s stat) Size() int64        { return s.Bytes }
 func (s stat) ModTime() time.Time { return s.Modified }
 func (s stat) IsDir() bool        { return s.folder }

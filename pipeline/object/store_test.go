@@ -626,3 +626,110 @@ func TestPublish(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReadAhead: the small objects of a folder are read several at a time, each once, and come in order.
+func TestReadAhead(t *testing.T) {
+	f := newFakeStore(t)
+	want := map[string]string{}
+	for i := range 100 {
+		for _, folder := range []string{"w/", "w/050/"} {
+			key := fmt.Sprintf("%s%03d.eml", folder, i)
+			want[key] = strings.Repeat(key, 100)
+			f.put(t, key, []byte(want[key]))
+		}
+	}
+	big := noise(2 << 20)
+	f.put(t, "w/050.mbox", big)
+	want["w/050.mbox"] = string(big)
+	var mu sync.Mutex
+	now, most := 0, 0
+	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.RawQuery == "" {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			time.Sleep(2 * time.Millisecond)
+			mu.Lock()
+			now--
+			mu.Unlock()
+		}
+		return false
+	})
+	b := openStore(t).Bucket(t.Context(), "mail")
+	got := 0
+	var walk func(dir string)
+	walk = func(dir string) {
+		list, err := b.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range list {
+			key := dir + "/" + e.Name()
+			if e.IsDir() {
+				walk(key)
+				continue
+			}
+			if i%7 == 3 { // what is passed over is no hindrance
+				continue
+			}
+			file, err := b.Open(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := io.ReadAll(file)
+			if err != nil || string(data) != want[key] {
+				t.Fatalf("%s: %d bytes, %v", key, len(data), err)
+			}
+			got++
+		}
+	}
+	walk("w")
+	if got < 160 {
+		t.Errorf("%d files", got)
+	}
+	if limit := 2*aheadObjects + 1; most < 2 || most > limit { // two folders, one in the other, and the large object
+		t.Errorf("up to %d requests at a time, want 2 to %d", most, limit)
+	}
+	seen := map[string]int{}
+	for _, r := range f.requests() {
+		if strings.HasPrefix(r, "GET /mail/w/") {
+			seen[r]++
+		}
+	}
+	for r, n := range seen {
+		if n > 1 {
+			t.Errorf("%d times %s", n, r)
+		}
+	}
+}
+
+// TestReadAheadFails: what goes wrong ahead is said when its object is opened.
+func TestReadAheadFails(t *testing.T) {
+	f := newFakeStore(t)
+	for i := range 10 {
+		f.put(t, fmt.Sprintf("w/%d.eml", i), []byte("x"))
+	}
+	b := openStore(t).Bucket(t.Context(), "mail")
+	if _, err := b.ReadDir("w"); err != nil {
+		t.Fatal(err)
+	}
+	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/5.eml") {
+			answer(w, http.StatusForbidden, "AccessDenied", "", "")
+			return true
+		}
+		return false
+	})
+	for i := range 10 {
+		file, err := b.Open(fmt.Sprintf("w/%d.eml", i))
+		if (i == 5) != errors.Is(err, fs.ErrPermission) {
+			t.Fatalf("%d: %v", i, err)
+		}
+		if err == nil {
+			if data, err := io.ReadAll(file); string(data) != "x" || err != nil {
+				t.Fatalf("%d: %q, %v", i, data, err)
+			}
+		}
+	}
+}
