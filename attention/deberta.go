@@ -98,7 +98,7 @@ func newDeBERTa(cfg Config, p *DeBERTaParams, int8 bool) (*DeBERTa, error) {
 			return nil, err
 		}
 		m.encoder.parameters += l.count() + int64(l.PosKey.count()+l.PosQuery.count())
-		m.addLayer(l, p, table, y)
+		m.addLayer(l, p, table, &y)
 	}
 	m.encoder.pool, m.encoder.classify = y.packFloat(&p.Pool), y.packFloat(&p.Classify)
 	return m, nil
@@ -159,7 +159,7 @@ func (p *DeBERTaParams) normedTable(cfg *Config) []float32 {
 
 // addLayer packs one layer. What it makes of the table of distances depends on nothing but learned
 // numbers, so it is computed here, once.
-func (m *DeBERTa) addLayer(l *DeBERTaLayer, p *DeBERTaParams, table []float32, y layout) {
+func (m *DeBERTa) addLayer(l *DeBERTaLayer, p *DeBERTaParams, table []float32, y *layout) {
 	if table != nil {
 		posKey, posQuery := &l.PosKey, &l.PosQuery
 		if posKey.Weight == nil {

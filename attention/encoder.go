@@ -98,6 +98,7 @@ func newEncoder(cfg Config, p *EncoderParams, int8 bool) (*Encoder, error) {
 		m.cfg.Positions = rows
 	}
 	arena := kernel.NewArena(p.packedLen(&m.cfg, int8))
+	y := layout{arena: arena, int8: int8}
 	for i := range cfg.Layers {
 		l, err := p.layer(i, &m.cfg)
 		if err != nil {
@@ -107,10 +108,9 @@ func newEncoder(cfg Config, p *EncoderParams, int8 bool) (*Encoder, error) {
 		if i == cfg.Layers-1 {
 			m.keyBack = arena.PackRows(l.Key.Weight, l.Key.In, l.Key.Out)
 		}
-		m.layers = append(m.layers, packLayer(l, layout{arena, int8}))
+		m.layers = append(m.layers, packLayer(l, &y))
 	}
-	float := layout{arena: arena}
-	m.pool, m.classify = float.packFloat(&p.Pool), float.packFloat(&p.Classify)
+	m.pool, m.classify = y.packFloat(&p.Pool), y.packFloat(&p.Classify)
 	return m, nil
 }
 
@@ -141,8 +141,8 @@ func (p *EncoderParams) packedLen(c *Config, int8 bool) int {
 }
 
 // packLayer packs a layer as the model wants it.
-func packLayer(p *LayerParams, y layout) encoderLayer {
-	qkv := sideBySide(&p.Query, &p.Key, &p.Value)
+func packLayer(p *LayerParams, y *layout) encoderLayer {
+	qkv := y.sideBySide(&p.Query, &p.Key, &p.Value)
 	return encoderLayer{
 		qkv:           y.pack(&qkv),
 		output:        y.pack(&p.Output),
@@ -154,13 +154,16 @@ func packLayer(p *LayerParams, y layout) encoderLayer {
 }
 
 // sideBySide joins linear layers that read the same input into one with all their outputs, and clears
-// them.
-func sideBySide(parts ...*Linear) Linear {
+// them. Its weight is good until the next call.
+func (y *layout) sideBySide(parts ...*Linear) Linear {
 	joined := Linear{In: parts[0].In}
 	for _, p := range parts {
 		joined.Out += p.Out
 	}
-	joined.Weight = make([]float32, 0, joined.Out*joined.In)
+	if n := joined.Out * joined.In; cap(y.joined) < n {
+		y.joined = make([]float32, 0, n)
+	}
+	joined.Weight = y.joined[:0]
 	joined.Bias = make([]float32, 0, joined.Out)
 	for _, p := range parts {
 		joined.Weight = append(joined.Weight, p.Weight...)
@@ -248,6 +251,7 @@ func (m *Encoder) forward(dst []float32, in Input, ws *Workspace, trace *Trace) 
 	ws.floats.reserve(m.workspaceFloats(t))
 	m.reserveBytes(t, ws)
 	x := ws.floats.take(t * c)
+	states := ws.floats.mark()
 	qkv := ws.floats.take(t * 3 * c)
 	context := ws.floats.take(t * c)
 
@@ -256,6 +260,8 @@ func (m *Encoder) forward(dst []float32, in Input, ws *Workspace, trace *Trace) 
 	for l := range m.layers {
 		layer := &m.layers[l]
 		if l == len(m.layers)-1 && trace == nil {
+			ws.floats.release(states) // it needs neither qkv nor all of context
+			context = ws.floats.take(c)
 			m.lastAttention(context, x, t, layer, in.Mask, ws)
 			m.feedForward(x, context, 1, layer, ws)
 			break
@@ -306,7 +312,7 @@ const feedBlock = 128
 func (m *Encoder) workspaceFloats(t int) int {
 	c := m.cfg.Hidden
 	block := min(t, feedBlock)
-	return 5*t*c + block*(2*c+m.cfg.Intermediate) + t + max(m.attendFloats(t), m.lastFloats(t)) + 2*c + 16*16
+	return t*c + max(4*t*c+m.attendFloats(t), c+m.lastFloats(t)) + block*(2*c+m.cfg.Intermediate) + t + 2*c + 16*16
 }
 
 // reserveBytes makes room for the largest rounded input of an int8 product.

@@ -11,12 +11,13 @@ type matrix struct {
 
 // layout says how the matrices of a model are stored. The zero value is float32, each by itself.
 type layout struct {
-	arena *kernel.Arena
-	int8  bool
+	arena  *kernel.Arena
+	int8   bool
+	joined []float32 // where sideBySide joins the next weights
 }
 
 // pack lays a linear layer out and clears its weight.
-func (y layout) pack(l *Linear) (m matrix) {
+func (y *layout) pack(l *Linear) (m matrix) {
 	switch {
 	case y.int8:
 		m.int8 = kernel.PackInt8(l.Weight, l.Bias, l.Out, l.In)
@@ -30,9 +31,9 @@ func (y layout) pack(l *Linear) (m matrix) {
 }
 
 // packFloat lays out a layer that is float32 in every model: the small ones behind the encoder.
-func (y layout) packFloat(l *Linear) *kernel.Packed {
-	y.int8 = false
-	return y.pack(l).float
+func (y *layout) packFloat(l *Linear) *kernel.Packed {
+	float := layout{arena: y.arena}
+	return float.pack(l).float
 }
 
 // product computes C = A B + bias: a is rows x K with lda between rows, c is rows x N with ldc.

@@ -70,7 +70,8 @@ func NewMixer(c Config, mix string, p *MixerParams) (*Mixer, error) {
 	m := &Mixer{cfg: c, mix: mix, parameters: p.count(), variant: kernel.Variant(),
 		words: p.Words, positions: p.Positions, hidden: p.Hidden, norm: p.Norm}
 	if p.Query.Weight != nil {
-		qkv := sideBySide(&p.Query, &p.Key, &p.Value)
+		var y layout
+		qkv := y.sideBySide(&p.Query, &p.Key, &p.Value)
 		m.qkv, m.output = qkv.pack(), p.Output.pack()
 	}
 	if mix == MixRecurrent {

@@ -16,11 +16,13 @@ import (
 )
 
 // smallBERT is a complete model of two layers with weights from a fixed rule.
-func smallBERT() (config map[string]any, tensors []Tensor) {
-	const c, wide, layers, vocabulary, positions = 4, 6, 2, 5, 7
+func smallBERT() (config map[string]any, tensors []Tensor) { return bertOf(4, 6, 2, 2, 5, 7) }
+
+// bertOf is a complete model of c channels with weights from a fixed rule.
+func bertOf(c, wide, layers, heads, vocabulary, positions int) (config map[string]any, tensors []Tensor) {
 	config = map[string]any{
 		"model_type": "bert", "architectures": []string{"BertForSequenceClassification"},
-		"hidden_size": c, "intermediate_size": wide, "num_hidden_layers": layers, "num_attention_heads": 2,
+		"hidden_size": c, "intermediate_size": wide, "num_hidden_layers": layers, "num_attention_heads": heads,
 		"vocab_size": vocabulary, "max_position_embeddings": positions,
 		"id2label": map[string]string{"0": "orders", "1": "returns", "2": "other"},
 	}

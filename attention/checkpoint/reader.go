@@ -20,13 +20,16 @@ type reader struct {
 // The weights that read returns are good until the next layer is asked for.
 func layers[L any](r *reader, n int, read func(i int) L) func(i int) (L, error) {
 	r.only = true
+	most := 0 // that a layer takes
 	for i := 0; i < n && r.err == nil; i++ {
+		r.used = 0
 		read(i)
+		most = max(most, r.used)
 	}
 	r.only = false
 	return func(i int) (L, error) {
-		if r.used > len(r.scratch) {
-			r.scratch = make([]float32, r.used) // the first layer tells how much they take
+		if r.scratch == nil {
+			r.scratch = make([]float32, most)
 		}
 		r.used = 0
 		l := read(i)
@@ -47,7 +50,7 @@ func (r *reader) tensor(name string, shape ...int) (data []float32) {
 
 // weight is tensor into the memory that layers share.
 func (r *reader) weight(name string, out, in int) []float32 {
-	if r.err != nil || r.only || r.keep {
+	if r.err != nil || r.keep {
 		return r.tensor(name, out, in)
 	}
 	if r.err = r.check(name, []int{out, in}); r.err != nil {
@@ -55,6 +58,9 @@ func (r *reader) weight(name string, out, in int) []float32 {
 	}
 	n := out * in // as in the file, so it does not overflow
 	r.used += n
+	if r.only {
+		return nil
+	}
 	if r.used > len(r.scratch) {
 		return r.tensor(name, out, in)
 	}
