@@ -106,3 +106,28 @@ func dotAVX2(n int, x *float32, y *float32) float32
 //
 //go:noescape
 func transposeAVX2(dst *float32, ldd int, src *float32, lds int)
+
+// geluBackAVX2 sets dy[i] *= the derivative of GELU at x[i].
+//
+//go:noescape
+func geluBackAVX2(n int, dy *float32, x *float32)
+
+// normKeptAVX2 sets hat to (x - mean) / deviation and y to gain*hat + bias, and returns 1 / deviation.
+//
+//go:noescape
+func normKeptAVX2(n int, y *float32, hat *float32, x *float32, gain *float32, bias *float32, eps float32) float32
+
+// normBackAVX2 adds to dx, dgain and dbias the derivatives of a row that normKept made.
+//
+//go:noescape
+func normBackAVX2(n int, dx *float32, dy *float32, hat *float32, gain *float32, dgain *float32, dbias *float32, inverse float32)
+
+// softmaxBackAVX2 sets d[i] = p[i] * (d[i] - sum of d*p) * scale.
+//
+//go:noescape
+func softmaxBackAVX2(n int, d *float32, p *float32, scale float32)
+
+// adamWAVX2 takes one step of AdamW; see AdamW.Update.
+//
+//go:noescape
+func adamWAVX2(n int, w *float32, gradient *float32, first *float32, second *float32, numbers *float32)

@@ -3815,3 +3815,816 @@ TEXT ·transposeAVX2(SB), NOSPLIT, $0-32
 	ADDQ       CX, AX
 	VZEROUPPER
 	RET
+
+// func geluBackAVX2(n int, dy *float32, x *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluBackAVX2(SB), NOSPLIT, $0-24
+	MOVQ         n+0(FP), AX
+	MOVQ         dy+8(FP), CX
+	MOVQ         x+16(FP), DX
+	VBROADCASTSS geluBackConstantsAVX2<>+64(SB), Y0
+	VBROADCASTSS geluBackConstantsAVX2<>+0(SB), Y1
+	VBROADCASTSS geluBackConstantsAVX2<>+640(SB), Y2
+	XORQ         BX, BX
+	SUBQ         $0x08, AX
+	JL           loop_rest
+
+loop_full:
+	VMOVUPS     (DX)(BX*1), Y3
+	VANDPS      geluBackConstantsAVX2<>+32(SB), Y3, Y4
+	VMINPS      Y4, Y0, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS geluBackConstantsAVX2<>+96(SB), Y4, Y5
+	VDIVPS      Y5, Y1, Y5
+	VMULPS      Y4, Y4, Y4
+	VMULPS      geluBackConstantsAVX2<>+128(SB), Y4, Y4
+	VMAXPS      Y4, Y2, Y4
+	VROUNDPS    $0x00, Y4, Y7
+	VSUBPS      Y7, Y4, Y4
+	VMOVUPS     geluBackConstantsAVX2<>+608(SB), Y6
+	VFMADD213PS geluBackConstantsAVX2<>+576(SB), Y4, Y6
+	VFMADD213PS geluBackConstantsAVX2<>+544(SB), Y4, Y6
+	VFMADD213PS geluBackConstantsAVX2<>+512(SB), Y4, Y6
+	VFMADD213PS geluBackConstantsAVX2<>+480(SB), Y4, Y6
+	VFMADD213PS geluBackConstantsAVX2<>+0(SB), Y4, Y6
+	VCVTPS2DQ   Y7, Y7
+	VPSRAD      $0x01, Y7, Y4
+	VPSUBD      Y4, Y7, Y7
+	VPSLLD      $0x17, Y4, Y4
+	VPADDD      geluBackConstantsAVX2<>+0(SB), Y4, Y4
+	VMULPS      Y4, Y6, Y6
+	VPSLLD      $0x17, Y7, Y7
+	VPADDD      geluBackConstantsAVX2<>+0(SB), Y7, Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     geluBackConstantsAVX2<>+448(SB), Y4
+	VFMADD213PS geluBackConstantsAVX2<>+416(SB), Y5, Y4
+	VFMADD213PS geluBackConstantsAVX2<>+384(SB), Y5, Y4
+	VFMADD213PS geluBackConstantsAVX2<>+352(SB), Y5, Y4
+	VFMADD213PS geluBackConstantsAVX2<>+320(SB), Y5, Y4
+	VFMADD213PS geluBackConstantsAVX2<>+288(SB), Y5, Y4
+	VFMADD213PS geluBackConstantsAVX2<>+256(SB), Y5, Y4
+	VFMADD213PS geluBackConstantsAVX2<>+224(SB), Y5, Y4
+	VMULPS      Y6, Y5, Y5
+	VMULPS      Y5, Y4, Y4
+	VMOVUPS     geluBackConstantsAVX2<>+192(SB), Y5
+	VSUBPS      Y4, Y5, Y5
+	VMOVUPS     geluBackConstantsAVX2<>+32(SB), Y4
+	VANDNPS     Y3, Y4, Y4
+	VORPS       Y4, Y5, Y5
+	VADDPS      geluBackConstantsAVX2<>+192(SB), Y5, Y5
+	VMULPS      geluBackConstantsAVX2<>+160(SB), Y6, Y6
+	VFMADD231PS Y6, Y3, Y5
+	VMOVUPS     (CX)(BX*1), Y3
+	VMULPS      Y3, Y5, Y5
+	VMOVUPS     Y5, (CX)(BX*1)
+	ADDQ        $0x20, BX
+	SUBQ        $0x08, AX
+	JGE         loop_full
+
+loop_rest:
+	ADDQ        $0x08, AX
+	JZ          loop_done
+	LEAQ        lanesAVX2<>+0(SB), SI
+	SHLQ        $0x02, AX
+	SUBQ        AX, SI
+	VMOVUPS     32(SI), Y3
+	VMASKMOVPS  (DX)(BX*1), Y3, Y4
+	VANDPS      geluBackConstantsAVX2<>+32(SB), Y4, Y5
+	VMINPS      Y5, Y0, Y5
+	VMOVAPS     Y1, Y0
+	VFMADD231PS geluBackConstantsAVX2<>+96(SB), Y5, Y0
+	VDIVPS      Y0, Y1, Y0
+	VMULPS      Y5, Y5, Y1
+	VMULPS      geluBackConstantsAVX2<>+128(SB), Y1, Y1
+	VMAXPS      Y1, Y2, Y1
+	VROUNDPS    $0x00, Y1, Y5
+	VSUBPS      Y5, Y1, Y1
+	VMOVUPS     geluBackConstantsAVX2<>+608(SB), Y2
+	VFMADD213PS geluBackConstantsAVX2<>+576(SB), Y1, Y2
+	VFMADD213PS geluBackConstantsAVX2<>+544(SB), Y1, Y2
+	VFMADD213PS geluBackConstantsAVX2<>+512(SB), Y1, Y2
+	VFMADD213PS geluBackConstantsAVX2<>+480(SB), Y1, Y2
+	VFMADD213PS geluBackConstantsAVX2<>+0(SB), Y1, Y2
+	VCVTPS2DQ   Y5, Y5
+	VPSRAD      $0x01, Y5, Y1
+	VPSUBD      Y1, Y5, Y5
+	VPSLLD      $0x17, Y1, Y1
+	VPADDD      geluBackConstantsAVX2<>+0(SB), Y1, Y1
+	VMULPS      Y1, Y2, Y2
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      geluBackConstantsAVX2<>+0(SB), Y5, Y5
+	VMULPS      Y5, Y2, Y2
+	VMOVUPS     geluBackConstantsAVX2<>+448(SB), Y1
+	VFMADD213PS geluBackConstantsAVX2<>+416(SB), Y0, Y1
+	VFMADD213PS geluBackConstantsAVX2<>+384(SB), Y0, Y1
+	VFMADD213PS geluBackConstantsAVX2<>+352(SB), Y0, Y1
+	VFMADD213PS geluBackConstantsAVX2<>+320(SB), Y0, Y1
+	VFMADD213PS geluBackConstantsAVX2<>+288(SB), Y0, Y1
+	VFMADD213PS geluBackConstantsAVX2<>+256(SB), Y0, Y1
+	VFMADD213PS geluBackConstantsAVX2<>+224(SB), Y0, Y1
+	VMULPS      Y2, Y0, Y0
+	VMULPS      Y0, Y1, Y1
+	VMOVUPS     geluBackConstantsAVX2<>+192(SB), Y0
+	VSUBPS      Y1, Y0, Y0
+	VMOVUPS     geluBackConstantsAVX2<>+32(SB), Y1
+	VANDNPS     Y4, Y1, Y5
+	VORPS       Y5, Y0, Y0
+	VADDPS      geluBackConstantsAVX2<>+192(SB), Y0, Y0
+	VMULPS      geluBackConstantsAVX2<>+160(SB), Y2, Y2
+	VFMADD231PS Y2, Y4, Y0
+	VMASKMOVPS  (CX)(BX*1), Y3, Y1
+	VMULPS      Y1, Y0, Y0
+	VMASKMOVPS  Y0, Y3, (CX)(BX*1)
+
+loop_done:
+	VZEROUPPER
+	RET
+
+DATA geluBackConstantsAVX2<>+0(SB)/4, $0x3f800000
+DATA geluBackConstantsAVX2<>+4(SB)/4, $0x3f800000
+DATA geluBackConstantsAVX2<>+8(SB)/4, $0x3f800000
+DATA geluBackConstantsAVX2<>+12(SB)/4, $0x3f800000
+DATA geluBackConstantsAVX2<>+16(SB)/4, $0x3f800000
+DATA geluBackConstantsAVX2<>+20(SB)/4, $0x3f800000
+DATA geluBackConstantsAVX2<>+24(SB)/4, $0x3f800000
+DATA geluBackConstantsAVX2<>+28(SB)/4, $0x3f800000
+DATA geluBackConstantsAVX2<>+32(SB)/4, $0x7fffffff
+DATA geluBackConstantsAVX2<>+36(SB)/4, $0x7fffffff
+DATA geluBackConstantsAVX2<>+40(SB)/4, $0x7fffffff
+DATA geluBackConstantsAVX2<>+44(SB)/4, $0x7fffffff
+DATA geluBackConstantsAVX2<>+48(SB)/4, $0x7fffffff
+DATA geluBackConstantsAVX2<>+52(SB)/4, $0x7fffffff
+DATA geluBackConstantsAVX2<>+56(SB)/4, $0x7fffffff
+DATA geluBackConstantsAVX2<>+60(SB)/4, $0x7fffffff
+DATA geluBackConstantsAVX2<>+64(SB)/4, $0x41a00000
+DATA geluBackConstantsAVX2<>+68(SB)/4, $0x41a00000
+DATA geluBackConstantsAVX2<>+72(SB)/4, $0x41a00000
+DATA geluBackConstantsAVX2<>+76(SB)/4, $0x41a00000
+DATA geluBackConstantsAVX2<>+80(SB)/4, $0x41a00000
+DATA geluBackConstantsAVX2<>+84(SB)/4, $0x41a00000
+DATA geluBackConstantsAVX2<>+88(SB)/4, $0x41a00000
+DATA geluBackConstantsAVX2<>+92(SB)/4, $0x41a00000
+DATA geluBackConstantsAVX2<>+96(SB)/4, $0x3e70a3d7
+DATA geluBackConstantsAVX2<>+100(SB)/4, $0x3e70a3d7
+DATA geluBackConstantsAVX2<>+104(SB)/4, $0x3e70a3d7
+DATA geluBackConstantsAVX2<>+108(SB)/4, $0x3e70a3d7
+DATA geluBackConstantsAVX2<>+112(SB)/4, $0x3e70a3d7
+DATA geluBackConstantsAVX2<>+116(SB)/4, $0x3e70a3d7
+DATA geluBackConstantsAVX2<>+120(SB)/4, $0x3e70a3d7
+DATA geluBackConstantsAVX2<>+124(SB)/4, $0x3e70a3d7
+DATA geluBackConstantsAVX2<>+128(SB)/4, $0xbf38aa3b
+DATA geluBackConstantsAVX2<>+132(SB)/4, $0xbf38aa3b
+DATA geluBackConstantsAVX2<>+136(SB)/4, $0xbf38aa3b
+DATA geluBackConstantsAVX2<>+140(SB)/4, $0xbf38aa3b
+DATA geluBackConstantsAVX2<>+144(SB)/4, $0xbf38aa3b
+DATA geluBackConstantsAVX2<>+148(SB)/4, $0xbf38aa3b
+DATA geluBackConstantsAVX2<>+152(SB)/4, $0xbf38aa3b
+DATA geluBackConstantsAVX2<>+156(SB)/4, $0xbf38aa3b
+DATA geluBackConstantsAVX2<>+160(SB)/4, $0x3ecc422a
+DATA geluBackConstantsAVX2<>+164(SB)/4, $0x3ecc422a
+DATA geluBackConstantsAVX2<>+168(SB)/4, $0x3ecc422a
+DATA geluBackConstantsAVX2<>+172(SB)/4, $0x3ecc422a
+DATA geluBackConstantsAVX2<>+176(SB)/4, $0x3ecc422a
+DATA geluBackConstantsAVX2<>+180(SB)/4, $0x3ecc422a
+DATA geluBackConstantsAVX2<>+184(SB)/4, $0x3ecc422a
+DATA geluBackConstantsAVX2<>+188(SB)/4, $0x3ecc422a
+DATA geluBackConstantsAVX2<>+192(SB)/4, $0x3f000000
+DATA geluBackConstantsAVX2<>+196(SB)/4, $0x3f000000
+DATA geluBackConstantsAVX2<>+200(SB)/4, $0x3f000000
+DATA geluBackConstantsAVX2<>+204(SB)/4, $0x3f000000
+DATA geluBackConstantsAVX2<>+208(SB)/4, $0x3f000000
+DATA geluBackConstantsAVX2<>+212(SB)/4, $0x3f000000
+DATA geluBackConstantsAVX2<>+216(SB)/4, $0x3f000000
+DATA geluBackConstantsAVX2<>+220(SB)/4, $0x3f000000
+DATA geluBackConstantsAVX2<>+224(SB)/4, $0x3dc01f0c
+DATA geluBackConstantsAVX2<>+228(SB)/4, $0x3dc01f0c
+DATA geluBackConstantsAVX2<>+232(SB)/4, $0x3dc01f0c
+DATA geluBackConstantsAVX2<>+236(SB)/4, $0x3dc01f0c
+DATA geluBackConstantsAVX2<>+240(SB)/4, $0x3dc01f0c
+DATA geluBackConstantsAVX2<>+244(SB)/4, $0x3dc01f0c
+DATA geluBackConstantsAVX2<>+248(SB)/4, $0x3dc01f0c
+DATA geluBackConstantsAVX2<>+252(SB)/4, $0x3dc01f0c
+DATA geluBackConstantsAVX2<>+256(SB)/4, $0x3dbdae4f
+DATA geluBackConstantsAVX2<>+260(SB)/4, $0x3dbdae4f
+DATA geluBackConstantsAVX2<>+264(SB)/4, $0x3dbdae4f
+DATA geluBackConstantsAVX2<>+268(SB)/4, $0x3dbdae4f
+DATA geluBackConstantsAVX2<>+272(SB)/4, $0x3dbdae4f
+DATA geluBackConstantsAVX2<>+276(SB)/4, $0x3dbdae4f
+DATA geluBackConstantsAVX2<>+280(SB)/4, $0x3dbdae4f
+DATA geluBackConstantsAVX2<>+284(SB)/4, $0x3dbdae4f
+DATA geluBackConstantsAVX2<>+288(SB)/4, $0x3dc89b46
+DATA geluBackConstantsAVX2<>+292(SB)/4, $0x3dc89b46
+DATA geluBackConstantsAVX2<>+296(SB)/4, $0x3dc89b46
+DATA geluBackConstantsAVX2<>+300(SB)/4, $0x3dc89b46
+DATA geluBackConstantsAVX2<>+304(SB)/4, $0x3dc89b46
+DATA geluBackConstantsAVX2<>+308(SB)/4, $0x3dc89b46
+DATA geluBackConstantsAVX2<>+312(SB)/4, $0x3dc89b46
+DATA geluBackConstantsAVX2<>+316(SB)/4, $0x3dc89b46
+DATA geluBackConstantsAVX2<>+320(SB)/4, $0x3d11b92b
+DATA geluBackConstantsAVX2<>+324(SB)/4, $0x3d11b92b
+DATA geluBackConstantsAVX2<>+328(SB)/4, $0x3d11b92b
+DATA geluBackConstantsAVX2<>+332(SB)/4, $0x3d11b92b
+DATA geluBackConstantsAVX2<>+336(SB)/4, $0x3d11b92b
+DATA geluBackConstantsAVX2<>+340(SB)/4, $0x3d11b92b
+DATA geluBackConstantsAVX2<>+344(SB)/4, $0x3d11b92b
+DATA geluBackConstantsAVX2<>+348(SB)/4, $0x3d11b92b
+DATA geluBackConstantsAVX2<>+352(SB)/4, $0x3e37f9a5
+DATA geluBackConstantsAVX2<>+356(SB)/4, $0x3e37f9a5
+DATA geluBackConstantsAVX2<>+360(SB)/4, $0x3e37f9a5
+DATA geluBackConstantsAVX2<>+364(SB)/4, $0x3e37f9a5
+DATA geluBackConstantsAVX2<>+368(SB)/4, $0x3e37f9a5
+DATA geluBackConstantsAVX2<>+372(SB)/4, $0x3e37f9a5
+DATA geluBackConstantsAVX2<>+376(SB)/4, $0x3e37f9a5
+DATA geluBackConstantsAVX2<>+380(SB)/4, $0x3e37f9a5
+DATA geluBackConstantsAVX2<>+384(SB)/4, $0xbe150778
+DATA geluBackConstantsAVX2<>+388(SB)/4, $0xbe150778
+DATA geluBackConstantsAVX2<>+392(SB)/4, $0xbe150778
+DATA geluBackConstantsAVX2<>+396(SB)/4, $0xbe150778
+DATA geluBackConstantsAVX2<>+400(SB)/4, $0xbe150778
+DATA geluBackConstantsAVX2<>+404(SB)/4, $0xbe150778
+DATA geluBackConstantsAVX2<>+408(SB)/4, $0xbe150778
+DATA geluBackConstantsAVX2<>+412(SB)/4, $0xbe150778
+DATA geluBackConstantsAVX2<>+416(SB)/4, $0x3e5710d3
+DATA geluBackConstantsAVX2<>+420(SB)/4, $0x3e5710d3
+DATA geluBackConstantsAVX2<>+424(SB)/4, $0x3e5710d3
+DATA geluBackConstantsAVX2<>+428(SB)/4, $0x3e5710d3
+DATA geluBackConstantsAVX2<>+432(SB)/4, $0x3e5710d3
+DATA geluBackConstantsAVX2<>+436(SB)/4, $0x3e5710d3
+DATA geluBackConstantsAVX2<>+440(SB)/4, $0x3e5710d3
+DATA geluBackConstantsAVX2<>+444(SB)/4, $0x3e5710d3
+DATA geluBackConstantsAVX2<>+448(SB)/4, $0xbd834b3e
+DATA geluBackConstantsAVX2<>+452(SB)/4, $0xbd834b3e
+DATA geluBackConstantsAVX2<>+456(SB)/4, $0xbd834b3e
+DATA geluBackConstantsAVX2<>+460(SB)/4, $0xbd834b3e
+DATA geluBackConstantsAVX2<>+464(SB)/4, $0xbd834b3e
+DATA geluBackConstantsAVX2<>+468(SB)/4, $0xbd834b3e
+DATA geluBackConstantsAVX2<>+472(SB)/4, $0xbd834b3e
+DATA geluBackConstantsAVX2<>+476(SB)/4, $0xbd834b3e
+DATA geluBackConstantsAVX2<>+480(SB)/4, $0x3f317215
+DATA geluBackConstantsAVX2<>+484(SB)/4, $0x3f317215
+DATA geluBackConstantsAVX2<>+488(SB)/4, $0x3f317215
+DATA geluBackConstantsAVX2<>+492(SB)/4, $0x3f317215
+DATA geluBackConstantsAVX2<>+496(SB)/4, $0x3f317215
+DATA geluBackConstantsAVX2<>+500(SB)/4, $0x3f317215
+DATA geluBackConstantsAVX2<>+504(SB)/4, $0x3f317215
+DATA geluBackConstantsAVX2<>+508(SB)/4, $0x3f317215
+DATA geluBackConstantsAVX2<>+512(SB)/4, $0x3e75fcde
+DATA geluBackConstantsAVX2<>+516(SB)/4, $0x3e75fcde
+DATA geluBackConstantsAVX2<>+520(SB)/4, $0x3e75fcde
+DATA geluBackConstantsAVX2<>+524(SB)/4, $0x3e75fcde
+DATA geluBackConstantsAVX2<>+528(SB)/4, $0x3e75fcde
+DATA geluBackConstantsAVX2<>+532(SB)/4, $0x3e75fcde
+DATA geluBackConstantsAVX2<>+536(SB)/4, $0x3e75fcde
+DATA geluBackConstantsAVX2<>+540(SB)/4, $0x3e75fcde
+DATA geluBackConstantsAVX2<>+544(SB)/4, $0x3d635bad
+DATA geluBackConstantsAVX2<>+548(SB)/4, $0x3d635bad
+DATA geluBackConstantsAVX2<>+552(SB)/4, $0x3d635bad
+DATA geluBackConstantsAVX2<>+556(SB)/4, $0x3d635bad
+DATA geluBackConstantsAVX2<>+560(SB)/4, $0x3d635bad
+DATA geluBackConstantsAVX2<>+564(SB)/4, $0x3d635bad
+DATA geluBackConstantsAVX2<>+568(SB)/4, $0x3d635bad
+DATA geluBackConstantsAVX2<>+572(SB)/4, $0x3d635bad
+DATA geluBackConstantsAVX2<>+576(SB)/4, $0x3c1e754b
+DATA geluBackConstantsAVX2<>+580(SB)/4, $0x3c1e754b
+DATA geluBackConstantsAVX2<>+584(SB)/4, $0x3c1e754b
+DATA geluBackConstantsAVX2<>+588(SB)/4, $0x3c1e754b
+DATA geluBackConstantsAVX2<>+592(SB)/4, $0x3c1e754b
+DATA geluBackConstantsAVX2<>+596(SB)/4, $0x3c1e754b
+DATA geluBackConstantsAVX2<>+600(SB)/4, $0x3c1e754b
+DATA geluBackConstantsAVX2<>+604(SB)/4, $0x3c1e754b
+DATA geluBackConstantsAVX2<>+608(SB)/4, $0x3aaddc12
+DATA geluBackConstantsAVX2<>+612(SB)/4, $0x3aaddc12
+DATA geluBackConstantsAVX2<>+616(SB)/4, $0x3aaddc12
+DATA geluBackConstantsAVX2<>+620(SB)/4, $0x3aaddc12
+DATA geluBackConstantsAVX2<>+624(SB)/4, $0x3aaddc12
+DATA geluBackConstantsAVX2<>+628(SB)/4, $0x3aaddc12
+DATA geluBackConstantsAVX2<>+632(SB)/4, $0x3aaddc12
+DATA geluBackConstantsAVX2<>+636(SB)/4, $0x3aaddc12
+DATA geluBackConstantsAVX2<>+640(SB)/4, $0xc3480000
+DATA geluBackConstantsAVX2<>+644(SB)/4, $0xc3480000
+DATA geluBackConstantsAVX2<>+648(SB)/4, $0xc3480000
+DATA geluBackConstantsAVX2<>+652(SB)/4, $0xc3480000
+DATA geluBackConstantsAVX2<>+656(SB)/4, $0xc3480000
+DATA geluBackConstantsAVX2<>+660(SB)/4, $0xc3480000
+DATA geluBackConstantsAVX2<>+664(SB)/4, $0xc3480000
+DATA geluBackConstantsAVX2<>+668(SB)/4, $0xc3480000
+GLOBL geluBackConstantsAVX2<>(SB), RODATA|NOPTR, $672
+
+// func normKeptAVX2(n int, y *float32, hat *float32, x *float32, gain *float32, bias *float32, eps float32) float32
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·normKeptAVX2(SB), NOSPLIT, $0-60
+	MOVQ         n+0(FP), AX
+	MOVQ         x+24(FP), CX
+	MOVQ         hat+16(FP), DX
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VCVTSI2SSQ   AX, X1, X0
+	VBROADCASTSS X0, Y0
+	XORQ         BX, BX
+	MOVQ         AX, SI
+	SUBQ         $0x00000020, SI
+	JL           sum_few
+
+sum_turn:
+	VMOVUPS (CX)(BX*1), Y9
+	VADDPS  Y9, Y1, Y1
+	VMOVUPS 32(CX)(BX*1), Y9
+	VADDPS  Y9, Y2, Y2
+	VMOVUPS 64(CX)(BX*1), Y9
+	VADDPS  Y9, Y3, Y3
+	VMOVUPS 96(CX)(BX*1), Y9
+	VADDPS  Y9, Y4, Y4
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000020, SI
+	JGE     sum_turn
+
+sum_few:
+	ADDQ $0x00000018, SI
+	JL   sum_rest
+
+sum_full:
+	VMOVUPS (CX)(BX*1), Y9
+	VADDPS  Y9, Y1, Y1
+	ADDQ    $0x20, BX
+	SUBQ    $0x08, SI
+	JGE     sum_full
+
+sum_rest:
+	ADDQ       $0x08, SI
+	JZ         sum_done
+	LEAQ       lanesAVX2<>+0(SB), DI
+	SHLQ       $0x02, SI
+	SUBQ       SI, DI
+	VMOVUPS    32(DI), Y9
+	VMASKMOVPS (CX)(BX*1), Y9, Y9
+	VADDPS     Y9, Y1, Y1
+
+sum_done:
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERMILPS  $0x4e, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERMILPS  $0xb1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VDIVPS     Y0, Y1, Y1
+	XORQ       BX, BX
+	MOVQ       AX, SI
+	SUBQ       $0x00000020, SI
+	JL         square_few
+
+square_turn:
+	VMOVUPS     (CX)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VMOVUPS     Y2, (DX)(BX*1)
+	VFMADD231PS Y2, Y2, Y5
+	VMOVUPS     32(CX)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VMOVUPS     Y2, 32(DX)(BX*1)
+	VFMADD231PS Y2, Y2, Y6
+	VMOVUPS     64(CX)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VMOVUPS     Y2, 64(DX)(BX*1)
+	VFMADD231PS Y2, Y2, Y7
+	VMOVUPS     96(CX)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VMOVUPS     Y2, 96(DX)(BX*1)
+	VFMADD231PS Y2, Y2, Y8
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000020, SI
+	JGE         square_turn
+
+square_few:
+	ADDQ $0x00000018, SI
+	JL   square_rest
+
+square_full:
+	VMOVUPS     (CX)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VMOVUPS     Y2, (DX)(BX*1)
+	VFMADD231PS Y2, Y2, Y5
+	ADDQ        $0x20, BX
+	SUBQ        $0x08, SI
+	JGE         square_full
+
+square_rest:
+	ADDQ        $0x08, SI
+	JZ          square_done
+	LEAQ        lanesAVX2<>+0(SB), DI
+	SHLQ        $0x02, SI
+	SUBQ        SI, DI
+	VMOVUPS     32(DI), Y2
+	VMASKMOVPS  (CX)(BX*1), Y2, Y3
+	VSUBPS      Y1, Y3, Y3
+	VANDPS      Y2, Y3, Y3
+	VMASKMOVPS  Y3, Y2, (DX)(BX*1)
+	VFMADD231PS Y3, Y3, Y5
+
+square_done:
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VPERM2F128   $0x01, Y5, Y5, Y1
+	VADDPS       Y1, Y5, Y5
+	VPERMILPS    $0x4e, Y5, Y1
+	VADDPS       Y1, Y5, Y5
+	VPERMILPS    $0xb1, Y5, Y1
+	VADDPS       Y1, Y5, Y5
+	VDIVPS       Y0, Y5, Y5
+	MOVSS        eps+48(FP), X0
+	VBROADCASTSS X0, Y0
+	VADDPS       Y0, Y5, Y5
+	VSQRTPS      Y5, Y5
+	VBROADCASTSS normKeptConstantsAVX2<>+0(SB), Y0
+	VDIVPS       Y5, Y0, Y0
+	MOVQ         y+8(FP), CX
+	MOVQ         gain+32(FP), BX
+	MOVQ         bias+40(FP), SI
+	XORQ         DI, DI
+	SUBQ         $0x08, AX
+	JL           scale_rest
+
+scale_full:
+	VMOVUPS (DX)(DI*1), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DX)(DI*1)
+	VMOVUPS (BX)(DI*1), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)(DI*1)
+	ADDQ    $0x20, DI
+	SUBQ    $0x08, AX
+	JGE     scale_full
+
+scale_rest:
+	ADDQ       $0x08, AX
+	JZ         scale_done
+	LEAQ       lanesAVX2<>+0(SB), R8
+	SHLQ       $0x02, AX
+	SUBQ       AX, R8
+	VMOVUPS    32(R8), Y1
+	VMASKMOVPS (DX)(DI*1), Y1, Y2
+	VMULPS     Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (DX)(DI*1)
+	VMASKMOVPS (BX)(DI*1), Y1, Y3
+	VMULPS     Y3, Y2, Y2
+	VMASKMOVPS (SI)(DI*1), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VMASKMOVPS Y2, Y1, (CX)(DI*1)
+
+scale_done:
+	MOVSS X0, ret+56(FP)
+	VZEROUPPER
+	RET
+
+DATA normKeptConstantsAVX2<>+0(SB)/4, $0x3f800000
+DATA normKeptConstantsAVX2<>+4(SB)/4, $0x3f800000
+DATA normKeptConstantsAVX2<>+8(SB)/4, $0x3f800000
+DATA normKeptConstantsAVX2<>+12(SB)/4, $0x3f800000
+DATA normKeptConstantsAVX2<>+16(SB)/4, $0x3f800000
+DATA normKeptConstantsAVX2<>+20(SB)/4, $0x3f800000
+DATA normKeptConstantsAVX2<>+24(SB)/4, $0x3f800000
+DATA normKeptConstantsAVX2<>+28(SB)/4, $0x3f800000
+GLOBL normKeptConstantsAVX2<>(SB), RODATA|NOPTR, $32
+
+// func normBackAVX2(n int, dx *float32, dy *float32, hat *float32, gain *float32, dgain *float32, dbias *float32, inverse float32)
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·normBackAVX2(SB), NOSPLIT, $0-60
+	MOVQ   n+0(FP), AX
+	MOVQ   dy+16(FP), CX
+	MOVQ   hat+24(FP), DX
+	MOVQ   gain+32(FP), BX
+	MOVQ   dgain+40(FP), SI
+	MOVQ   dbias+48(FP), DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	XORQ   R8, R8
+	MOVQ   AX, R9
+	SUBQ   $0x00000010, R9
+	JL     sum_few
+
+sum_turn:
+	VMOVUPS     (CX)(R8*1), Y4
+	VMOVUPS     (DX)(R8*1), Y5
+	VMOVUPS     (DI)(R8*1), Y6
+	VADDPS      Y4, Y6, Y6
+	VMOVUPS     Y6, (DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y6
+	VFMADD231PS Y4, Y5, Y6
+	VMOVUPS     Y6, (SI)(R8*1)
+	VMOVUPS     (BX)(R8*1), Y6
+	VMULPS      Y6, Y4, Y4
+	VADDPS      Y4, Y0, Y0
+	VFMADD231PS Y4, Y5, Y2
+	VMOVUPS     32(CX)(R8*1), Y4
+	VMOVUPS     32(DX)(R8*1), Y5
+	VMOVUPS     32(DI)(R8*1), Y6
+	VADDPS      Y4, Y6, Y6
+	VMOVUPS     Y6, 32(DI)(R8*1)
+	VMOVUPS     32(SI)(R8*1), Y6
+	VFMADD231PS Y4, Y5, Y6
+	VMOVUPS     Y6, 32(SI)(R8*1)
+	VMOVUPS     32(BX)(R8*1), Y6
+	VMULPS      Y6, Y4, Y4
+	VADDPS      Y4, Y1, Y1
+	VFMADD231PS Y4, Y5, Y3
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, R9
+	JGE         sum_turn
+
+sum_few:
+	ADDQ $0x00000008, R9
+	JL   sum_rest
+
+sum_full:
+	VMOVUPS     (CX)(R8*1), Y4
+	VMOVUPS     (DX)(R8*1), Y5
+	VMOVUPS     (DI)(R8*1), Y6
+	VADDPS      Y4, Y6, Y6
+	VMOVUPS     Y6, (DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y6
+	VFMADD231PS Y4, Y5, Y6
+	VMOVUPS     Y6, (SI)(R8*1)
+	VMOVUPS     (BX)(R8*1), Y6
+	VMULPS      Y6, Y4, Y4
+	VADDPS      Y4, Y0, Y0
+	VFMADD231PS Y4, Y5, Y2
+	ADDQ        $0x20, R8
+	SUBQ        $0x08, R9
+	JGE         sum_full
+
+sum_rest:
+	ADDQ        $0x08, R9
+	JZ          sum_done
+	LEAQ        lanesAVX2<>+0(SB), R10
+	SHLQ        $0x02, R9
+	SUBQ        R9, R10
+	VMOVUPS     32(R10), Y4
+	VMASKMOVPS  (CX)(R8*1), Y4, Y5
+	VMASKMOVPS  (DX)(R8*1), Y4, Y6
+	VMASKMOVPS  (DI)(R8*1), Y4, Y7
+	VADDPS      Y5, Y7, Y7
+	VMASKMOVPS  Y7, Y4, (DI)(R8*1)
+	VMASKMOVPS  (SI)(R8*1), Y4, Y7
+	VFMADD231PS Y5, Y6, Y7
+	VMASKMOVPS  Y7, Y4, (SI)(R8*1)
+	VMASKMOVPS  (BX)(R8*1), Y4, Y4
+	VMULPS      Y4, Y5, Y5
+	VADDPS      Y5, Y0, Y0
+	VFMADD231PS Y5, Y6, Y2
+
+sum_done:
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERMILPS    $0x4e, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y1
+	VADDPS       Y1, Y2, Y2
+	VPERMILPS    $0x4e, Y2, Y1
+	VADDPS       Y1, Y2, Y2
+	VPERMILPS    $0xb1, Y2, Y1
+	VADDPS       Y1, Y2, Y2
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   AX, X1, X1
+	VBROADCASTSS X1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VDIVPS       Y1, Y2, Y2
+	MOVSS        inverse+56(FP), X1
+	VBROADCASTSS X1, Y1
+	MOVQ         dx+8(FP), SI
+	XORQ         DI, DI
+	SUBQ         $0x08, AX
+	JL           add_rest
+
+add_full:
+	VMOVUPS      (CX)(DI*1), Y3
+	VMOVUPS      (SI)(DI*1), Y4
+	VMOVUPS      (BX)(DI*1), Y5
+	VMULPS       Y5, Y3, Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      (DX)(DI*1), Y5
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y1, Y3, Y4
+	VMOVUPS      Y4, (SI)(DI*1)
+	ADDQ         $0x20, DI
+	SUBQ         $0x08, AX
+	JGE          add_full
+
+add_rest:
+	ADDQ         $0x08, AX
+	JZ           add_done
+	LEAQ         lanesAVX2<>+0(SB), R8
+	SHLQ         $0x02, AX
+	SUBQ         AX, R8
+	VMOVUPS      32(R8), Y3
+	VMASKMOVPS   (CX)(DI*1), Y3, Y4
+	VMASKMOVPS   (SI)(DI*1), Y3, Y5
+	VMASKMOVPS   (BX)(DI*1), Y3, Y6
+	VMULPS       Y6, Y4, Y4
+	VSUBPS       Y0, Y4, Y4
+	VMASKMOVPS   (DX)(DI*1), Y3, Y0
+	VFNMADD231PS Y0, Y2, Y4
+	VFMADD231PS  Y1, Y4, Y5
+	VMASKMOVPS   Y5, Y3, (SI)(DI*1)
+
+add_done:
+	VZEROUPPER
+	RET
+
+// func softmaxBackAVX2(n int, d *float32, p *float32, scale float32)
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·softmaxBackAVX2(SB), NOSPLIT, $0-28
+	MOVQ   n+0(FP), AX
+	MOVQ   d+8(FP), CX
+	MOVQ   p+16(FP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	XORQ   BX, BX
+	MOVQ   AX, SI
+	SUBQ   $0x00000020, SI
+	JL     sum_few
+
+sum_turn:
+	VMOVUPS     (CX)(BX*1), Y4
+	VMOVUPS     (DX)(BX*1), Y5
+	VFMADD231PS Y4, Y5, Y0
+	VMOVUPS     32(CX)(BX*1), Y4
+	VMOVUPS     32(DX)(BX*1), Y5
+	VFMADD231PS Y4, Y5, Y1
+	VMOVUPS     64(CX)(BX*1), Y4
+	VMOVUPS     64(DX)(BX*1), Y5
+	VFMADD231PS Y4, Y5, Y2
+	VMOVUPS     96(CX)(BX*1), Y4
+	VMOVUPS     96(DX)(BX*1), Y5
+	VFMADD231PS Y4, Y5, Y3
+	ADDQ        $0x00000080, BX
+	SUBQ        $0x00000020, SI
+	JGE         sum_turn
+
+sum_few:
+	ADDQ $0x00000018, SI
+	JL   sum_rest
+
+sum_full:
+	VMOVUPS     (CX)(BX*1), Y4
+	VMOVUPS     (DX)(BX*1), Y5
+	VFMADD231PS Y4, Y5, Y0
+	ADDQ        $0x20, BX
+	SUBQ        $0x08, SI
+	JGE         sum_full
+
+sum_rest:
+	ADDQ        $0x08, SI
+	JZ          sum_done
+	LEAQ        lanesAVX2<>+0(SB), DI
+	SHLQ        $0x02, SI
+	SUBQ        SI, DI
+	VMOVUPS     32(DI), Y4
+	VMASKMOVPS  (CX)(BX*1), Y4, Y5
+	VMASKMOVPS  (DX)(BX*1), Y4, Y4
+	VFMADD231PS Y5, Y4, Y0
+
+sum_done:
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERMILPS    $0x4e, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVSS        scale+24(FP), X1
+	VBROADCASTSS X1, Y1
+	XORQ         BX, BX
+	SUBQ         $0x08, AX
+	JL           loop_rest
+
+loop_full:
+	VMOVUPS (CX)(BX*1), Y2
+	VSUBPS  Y0, Y2, Y2
+	VMOVUPS (DX)(BX*1), Y3
+	VMULPS  Y3, Y2, Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS Y2, (CX)(BX*1)
+	ADDQ    $0x20, BX
+	SUBQ    $0x08, AX
+	JGE     loop_full
+
+loop_rest:
+	ADDQ       $0x08, AX
+	JZ         loop_done
+	LEAQ       lanesAVX2<>+0(SB), SI
+	SHLQ       $0x02, AX
+	SUBQ       AX, SI
+	VMOVUPS    32(SI), Y2
+	VMASKMOVPS (CX)(BX*1), Y2, Y3
+	VSUBPS     Y0, Y3, Y3
+	VMASKMOVPS (DX)(BX*1), Y2, Y0
+	VMULPS     Y0, Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMASKMOVPS Y3, Y2, (CX)(BX*1)
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func adamWAVX2(n int, w *float32, gradient *float32, first *float32, second *float32, numbers *float32)
+// Requires: AVX
+TEXT ·adamWAVX2(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         gradient+16(FP), DX
+	MOVQ         first+24(FP), BX
+	MOVQ         second+32(FP), SI
+	MOVQ         numbers+40(FP), DI
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	VBROADCASTSS 8(DI), Y2
+	VBROADCASTSS 12(DI), Y3
+	VBROADCASTSS 16(DI), Y4
+	VBROADCASTSS 20(DI), Y5
+	VBROADCASTSS 24(DI), Y6
+	VBROADCASTSS 28(DI), Y7
+	VBROADCASTSS 32(DI), Y8
+	XORQ         DI, DI
+	SUBQ         $0x08, AX
+	JL           loop_rest
+
+loop_full:
+	VMOVUPS (DX)(DI*1), Y9
+	VMOVUPS (BX)(DI*1), Y10
+	VMULPS  Y0, Y9, Y9
+	VMULPS  Y1, Y10, Y10
+	VMULPS  Y2, Y9, Y11
+	VADDPS  Y11, Y10, Y10
+	VMOVUPS Y10, (BX)(DI*1)
+	VMULPS  Y4, Y9, Y11
+	VMULPS  Y9, Y11, Y11
+	VMOVUPS (SI)(DI*1), Y9
+	VMULPS  Y3, Y9, Y9
+	VADDPS  Y11, Y9, Y9
+	VMOVUPS Y9, (SI)(DI*1)
+	VSQRTPS Y9, Y9
+	VMULPS  Y7, Y9, Y9
+	VADDPS  Y8, Y9, Y9
+	VMULPS  Y6, Y10, Y10
+	VDIVPS  Y9, Y10, Y10
+	VMOVUPS (CX)(DI*1), Y9
+	VMULPS  Y5, Y9, Y9
+	VSUBPS  Y10, Y9, Y9
+	VMOVUPS Y9, (CX)(DI*1)
+	ADDQ    $0x20, DI
+	SUBQ    $0x08, AX
+	JGE     loop_full
+
+loop_rest:
+	ADDQ       $0x08, AX
+	JZ         loop_done
+	LEAQ       lanesAVX2<>+0(SB), R8
+	SHLQ       $0x02, AX
+	SUBQ       AX, R8
+	VMOVUPS    32(R8), Y9
+	VMASKMOVPS (DX)(DI*1), Y9, Y10
+	VMASKMOVPS (BX)(DI*1), Y9, Y11
+	VMULPS     Y0, Y10, Y10
+	VMULPS     Y1, Y11, Y11
+	VMULPS     Y2, Y10, Y0
+	VADDPS     Y0, Y11, Y11
+	VMASKMOVPS Y11, Y9, (BX)(DI*1)
+	VMULPS     Y4, Y10, Y0
+	VMULPS     Y10, Y0, Y0
+	VMASKMOVPS (SI)(DI*1), Y9, Y1
+	VMULPS     Y3, Y1, Y1
+	VADDPS     Y0, Y1, Y1
+	VMASKMOVPS Y1, Y9, (SI)(DI*1)
+	VSQRTPS    Y1, Y1
+	VMULPS     Y7, Y1, Y1
+	VADDPS     Y8, Y1, Y1
+	VMULPS     Y6, Y11, Y11
+	VDIVPS     Y1, Y11, Y11
+	VMASKMOVPS (CX)(DI*1), Y9, Y0
+	VMULPS     Y5, Y0, Y0
+	VSUBPS     Y11, Y0, Y0
+	VMASKMOVPS Y0, Y9, (CX)(DI*1)
+
+loop_done:
+	VZEROUPPER
+	RET

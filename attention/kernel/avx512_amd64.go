@@ -120,3 +120,28 @@ func dotAVX512(n int, x *float32, y *float32) float32
 //
 //go:noescape
 func transposeAVX512(dst *float32, ldd int, src *float32, lds int)
+
+// geluBackAVX512 sets dy[i] *= the derivative of GELU at x[i].
+//
+//go:noescape
+func geluBackAVX512(n int, dy *float32, x *float32)
+
+// normKeptAVX512 sets hat to (x - mean) / deviation and y to gain*hat + bias, and returns 1 / deviation.
+//
+//go:noescape
+func normKeptAVX512(n int, y *float32, hat *float32, x *float32, gain *float32, bias *float32, eps float32) float32
+
+// normBackAVX512 adds to dx, dgain and dbias the derivatives of a row that normKept made.
+//
+//go:noescape
+func normBackAVX512(n int, dx *float32, dy *float32, hat *float32, gain *float32, dgain *float32, dbias *float32, inverse float32)
+
+// softmaxBackAVX512 sets d[i] = p[i] * (d[i] - sum of d*p) * scale.
+//
+//go:noescape
+func softmaxBackAVX512(n int, d *float32, p *float32, scale float32)
+
+// adamWAVX512 takes one step of AdamW; see AdamW.Update.
+//
+//go:noescape
+func adamWAVX512(n int, w *float32, gradient *float32, first *float32, second *float32, numbers *float32)

@@ -5518,3 +5518,665 @@ TEXT ·transposeAVX512(SB), NOSPLIT, $0-32
 	ADDQ       CX, AX
 	VZEROUPPER
 	RET
+
+// func geluBackAVX512(n int, dy *float32, x *float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·geluBackAVX512(SB), NOSPLIT, $0-24
+	VBROADCASTSS geluBackConstantsAVX512<>+0(SB), Z0
+	MOVQ         n+0(FP), AX
+	MOVQ         dy+8(FP), CX
+	MOVQ         x+16(FP), DX
+	VBROADCASTSS geluBackConstantsAVX512<>+4(SB), Z0
+	VBROADCASTSS geluBackConstantsAVX512<>+8(SB), Z1
+	VBROADCASTSS geluBackConstantsAVX512<>+12(SB), Z2
+	VBROADCASTSS geluBackConstantsAVX512<>+16(SB), Z3
+	VBROADCASTSS geluBackConstantsAVX512<>+20(SB), Z4
+	VBROADCASTSS geluBackConstantsAVX512<>+0(SB), Z5
+	VBROADCASTSS geluBackConstantsAVX512<>+24(SB), Z6
+	VBROADCASTSS geluBackConstantsAVX512<>+28(SB), Z7
+	VBROADCASTSS geluBackConstantsAVX512<>+32(SB), Z8
+	VBROADCASTSS geluBackConstantsAVX512<>+36(SB), Z9
+	VBROADCASTSS geluBackConstantsAVX512<>+40(SB), Z10
+	VBROADCASTSS geluBackConstantsAVX512<>+44(SB), Z11
+	VBROADCASTSS geluBackConstantsAVX512<>+48(SB), Z12
+	VBROADCASTSS geluBackConstantsAVX512<>+52(SB), Z13
+	VBROADCASTSS geluBackConstantsAVX512<>+56(SB), Z14
+	VBROADCASTSS geluBackConstantsAVX512<>+60(SB), Z15
+	VBROADCASTSS geluBackConstantsAVX512<>+64(SB), Z16
+	VBROADCASTSS geluBackConstantsAVX512<>+68(SB), Z17
+	VBROADCASTSS geluBackConstantsAVX512<>+72(SB), Z18
+	VBROADCASTSS geluBackConstantsAVX512<>+76(SB), Z19
+	VBROADCASTSS geluBackConstantsAVX512<>+0(SB), Z20
+	VBROADCASTSS geluBackConstantsAVX512<>+80(SB), Z21
+	XORQ         BX, BX
+	SUBQ         $0x10, AX
+	JL           loop_rest
+
+loop_full:
+	VMOVUPS     (DX)(BX*1), Z22
+	VANDPS      Z0, Z22, Z23
+	VMINPS      Z23, Z1, Z23
+	VMOVAPS     Z5, Z24
+	VFMADD231PS Z2, Z23, Z24
+	VDIVPS      Z24, Z5, Z24
+	VMULPS      Z23, Z23, Z23
+	VMULPS      Z3, Z23, Z23
+	VMAXPS      Z23, Z21, Z23
+	VRNDSCALEPS $0x00, Z23, Z26
+	VSUBPS      Z26, Z23, Z23
+	VMOVUPS     Z19, Z25
+	VFMADD213PS Z18, Z23, Z25
+	VFMADD213PS Z17, Z23, Z25
+	VFMADD213PS Z16, Z23, Z25
+	VFMADD213PS Z15, Z23, Z25
+	VFMADD213PS Z20, Z23, Z25
+	VSCALEFPS   Z26, Z25, Z25
+	VMOVUPS     Z14, Z23
+	VFMADD213PS Z13, Z24, Z23
+	VFMADD213PS Z12, Z24, Z23
+	VFMADD213PS Z11, Z24, Z23
+	VFMADD213PS Z10, Z24, Z23
+	VFMADD213PS Z9, Z24, Z23
+	VFMADD213PS Z8, Z24, Z23
+	VFMADD213PS Z7, Z24, Z23
+	VMULPS      Z25, Z24, Z24
+	VMULPS      Z24, Z23, Z23
+	VMOVUPS     Z6, Z24
+	VSUBPS      Z23, Z24, Z24
+	VANDNPS     Z22, Z0, Z23
+	VORPS       Z23, Z24, Z24
+	VADDPS      Z6, Z24, Z24
+	VMULPS      Z4, Z25, Z25
+	VFMADD231PS Z25, Z22, Z24
+	VMOVUPS     (CX)(BX*1), Z22
+	VMULPS      Z22, Z24, Z24
+	VMOVUPS     Z24, (CX)(BX*1)
+	ADDQ        $0x40, BX
+	SUBQ        $0x10, AX
+	JGE         loop_full
+
+loop_rest:
+	ADDQ        $0x10, AX
+	JZ          loop_done
+	MOVL        $0x0000ffff, SI
+	BZHIL       AX, SI, SI
+	KMOVW       SI, K1
+	VMOVUPS.Z   (DX)(BX*1), K1, Z22
+	VANDPS      Z0, Z22, Z23
+	VMINPS      Z23, Z1, Z23
+	VMOVAPS     Z5, Z1
+	VFMADD231PS Z2, Z23, Z1
+	VDIVPS      Z1, Z5, Z1
+	VMULPS      Z23, Z23, Z2
+	VMULPS      Z3, Z2, Z2
+	VMAXPS      Z2, Z21, Z2
+	VRNDSCALEPS $0x00, Z2, Z3
+	VSUBPS      Z3, Z2, Z2
+	VMOVUPS     Z19, Z5
+	VFMADD213PS Z18, Z2, Z5
+	VFMADD213PS Z17, Z2, Z5
+	VFMADD213PS Z16, Z2, Z5
+	VFMADD213PS Z15, Z2, Z5
+	VFMADD213PS Z20, Z2, Z5
+	VSCALEFPS   Z3, Z5, Z5
+	VMOVUPS     Z14, Z2
+	VFMADD213PS Z13, Z1, Z2
+	VFMADD213PS Z12, Z1, Z2
+	VFMADD213PS Z11, Z1, Z2
+	VFMADD213PS Z10, Z1, Z2
+	VFMADD213PS Z9, Z1, Z2
+	VFMADD213PS Z8, Z1, Z2
+	VFMADD213PS Z7, Z1, Z2
+	VMULPS      Z5, Z1, Z1
+	VMULPS      Z1, Z2, Z2
+	VMOVUPS     Z6, Z1
+	VSUBPS      Z2, Z1, Z1
+	VANDNPS     Z22, Z0, Z23
+	VORPS       Z23, Z1, Z1
+	VADDPS      Z6, Z1, Z1
+	VMULPS      Z4, Z5, Z5
+	VFMADD231PS Z5, Z22, Z1
+	VMOVUPS.Z   (CX)(BX*1), K1, Z0
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     Z1, K1, (CX)(BX*1)
+
+loop_done:
+	VZEROUPPER
+	RET
+
+DATA geluBackConstantsAVX512<>+0(SB)/4, $0x3f800000
+DATA geluBackConstantsAVX512<>+4(SB)/4, $0x7fffffff
+DATA geluBackConstantsAVX512<>+8(SB)/4, $0x41a00000
+DATA geluBackConstantsAVX512<>+12(SB)/4, $0x3e70a3d7
+DATA geluBackConstantsAVX512<>+16(SB)/4, $0xbf38aa3b
+DATA geluBackConstantsAVX512<>+20(SB)/4, $0x3ecc422a
+DATA geluBackConstantsAVX512<>+24(SB)/4, $0x3f000000
+DATA geluBackConstantsAVX512<>+28(SB)/4, $0x3dc01f0c
+DATA geluBackConstantsAVX512<>+32(SB)/4, $0x3dbdae4f
+DATA geluBackConstantsAVX512<>+36(SB)/4, $0x3dc89b46
+DATA geluBackConstantsAVX512<>+40(SB)/4, $0x3d11b92b
+DATA geluBackConstantsAVX512<>+44(SB)/4, $0x3e37f9a5
+DATA geluBackConstantsAVX512<>+48(SB)/4, $0xbe150778
+DATA geluBackConstantsAVX512<>+52(SB)/4, $0x3e5710d3
+DATA geluBackConstantsAVX512<>+56(SB)/4, $0xbd834b3e
+DATA geluBackConstantsAVX512<>+60(SB)/4, $0x3f317215
+DATA geluBackConstantsAVX512<>+64(SB)/4, $0x3e75fcde
+DATA geluBackConstantsAVX512<>+68(SB)/4, $0x3d635bad
+DATA geluBackConstantsAVX512<>+72(SB)/4, $0x3c1e754b
+DATA geluBackConstantsAVX512<>+76(SB)/4, $0x3aaddc12
+DATA geluBackConstantsAVX512<>+80(SB)/4, $0xc3480000
+GLOBL geluBackConstantsAVX512<>(SB), RODATA|NOPTR, $84
+
+// func normKeptAVX512(n int, y *float32, hat *float32, x *float32, gain *float32, bias *float32, eps float32) float32
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+TEXT ·normKeptAVX512(SB), NOSPLIT, $0-60
+	MOVQ         n+0(FP), AX
+	MOVQ         x+24(FP), CX
+	MOVQ         hat+16(FP), DX
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VCVTSI2SSQ   AX, X1, X0
+	VBROADCASTSS X0, Z0
+	XORQ         BX, BX
+	MOVQ         AX, SI
+	SUBQ         $0x00000040, SI
+	JL           sum_few
+
+sum_turn:
+	VMOVUPS (CX)(BX*1), Z9
+	VADDPS  Z9, Z1, Z1
+	VMOVUPS 64(CX)(BX*1), Z9
+	VADDPS  Z9, Z2, Z2
+	VMOVUPS 128(CX)(BX*1), Z9
+	VADDPS  Z9, Z3, Z3
+	VMOVUPS 192(CX)(BX*1), Z9
+	VADDPS  Z9, Z4, Z4
+	ADDQ    $0x00000100, BX
+	SUBQ    $0x00000040, SI
+	JGE     sum_turn
+
+sum_few:
+	ADDQ $0x00000030, SI
+	JL   sum_rest
+
+sum_full:
+	VMOVUPS (CX)(BX*1), Z9
+	VADDPS  Z9, Z1, Z1
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, SI
+	JGE     sum_full
+
+sum_rest:
+	ADDQ      $0x10, SI
+	JZ        sum_done
+	MOVL      $0x0000ffff, DI
+	BZHIL     SI, DI, DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (CX)(BX*1), K1, Z9
+	VADDPS    Z9, Z1, Z1
+
+sum_done:
+	VADDPS     Z3, Z1, Z1
+	VADDPS     Z4, Z2, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VPERMILPS  $0x4e, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VPERMILPS  $0xb1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VDIVPS     Z0, Z1, Z1
+	XORQ       BX, BX
+	MOVQ       AX, SI
+	SUBQ       $0x00000040, SI
+	JL         square_few
+
+square_turn:
+	VMOVUPS     (CX)(BX*1), Z2
+	VSUBPS      Z1, Z2, Z2
+	VMOVUPS     Z2, (DX)(BX*1)
+	VFMADD231PS Z2, Z2, Z5
+	VMOVUPS     64(CX)(BX*1), Z2
+	VSUBPS      Z1, Z2, Z2
+	VMOVUPS     Z2, 64(DX)(BX*1)
+	VFMADD231PS Z2, Z2, Z6
+	VMOVUPS     128(CX)(BX*1), Z2
+	VSUBPS      Z1, Z2, Z2
+	VMOVUPS     Z2, 128(DX)(BX*1)
+	VFMADD231PS Z2, Z2, Z7
+	VMOVUPS     192(CX)(BX*1), Z2
+	VSUBPS      Z1, Z2, Z2
+	VMOVUPS     Z2, 192(DX)(BX*1)
+	VFMADD231PS Z2, Z2, Z8
+	ADDQ        $0x00000100, BX
+	SUBQ        $0x00000040, SI
+	JGE         square_turn
+
+square_few:
+	ADDQ $0x00000030, SI
+	JL   square_rest
+
+square_full:
+	VMOVUPS     (CX)(BX*1), Z2
+	VSUBPS      Z1, Z2, Z2
+	VMOVUPS     Z2, (DX)(BX*1)
+	VFMADD231PS Z2, Z2, Z5
+	ADDQ        $0x40, BX
+	SUBQ        $0x10, SI
+	JGE         square_full
+
+square_rest:
+	ADDQ        $0x10, SI
+	JZ          square_done
+	MOVL        $0x0000ffff, DI
+	BZHIL       SI, DI, DI
+	KMOVW       DI, K1
+	VMOVUPS.Z   (CX)(BX*1), K1, Z2
+	VSUBPS      Z1, Z2, Z2
+	VMOVAPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, K1, (DX)(BX*1)
+	VFMADD231PS Z2, Z2, Z5
+
+square_done:
+	VADDPS       Z7, Z5, Z5
+	VADDPS       Z8, Z6, Z6
+	VADDPS       Z6, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z1
+	VADDPS       Z1, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z1
+	VADDPS       Z1, Z5, Z5
+	VPERMILPS    $0x4e, Z5, Z1
+	VADDPS       Z1, Z5, Z5
+	VPERMILPS    $0xb1, Z5, Z1
+	VADDPS       Z1, Z5, Z5
+	VDIVPS       Z0, Z5, Z5
+	MOVSS        eps+48(FP), X0
+	VBROADCASTSS X0, Z0
+	VADDPS       Z0, Z5, Z5
+	VSQRTPS      Z5, Z5
+	VBROADCASTSS normKeptConstantsAVX512<>+0(SB), Z0
+	VDIVPS       Z5, Z0, Z0
+	MOVQ         y+8(FP), CX
+	MOVQ         gain+32(FP), BX
+	MOVQ         bias+40(FP), SI
+	XORQ         DI, DI
+	SUBQ         $0x10, AX
+	JL           scale_rest
+
+scale_full:
+	VMOVUPS (DX)(DI*1), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (DX)(DI*1)
+	VMOVUPS (BX)(DI*1), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS (SI)(DI*1), Z2
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS Z1, (CX)(DI*1)
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, AX
+	JGE     scale_full
+
+scale_rest:
+	ADDQ      $0x10, AX
+	JZ        scale_done
+	MOVL      $0x0000ffff, R8
+	BZHIL     AX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (DX)(DI*1), K1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (DX)(DI*1)
+	VMOVUPS.Z (BX)(DI*1), K1, Z2
+	VMULPS    Z2, Z1, Z1
+	VMOVUPS.Z (SI)(DI*1), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	VMOVUPS   Z1, K1, (CX)(DI*1)
+
+scale_done:
+	MOVSS X0, ret+56(FP)
+	VZEROUPPER
+	RET
+
+DATA normKeptConstantsAVX512<>+0(SB)/4, $0x3f800000
+GLOBL normKeptConstantsAVX512<>(SB), RODATA|NOPTR, $4
+
+// func normBackAVX512(n int, dx *float32, dy *float32, hat *float32, gain *float32, dgain *float32, dbias *float32, inverse float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+TEXT ·normBackAVX512(SB), NOSPLIT, $0-60
+	MOVQ   n+0(FP), AX
+	MOVQ   dy+16(FP), CX
+	MOVQ   hat+24(FP), DX
+	MOVQ   gain+32(FP), BX
+	MOVQ   dgain+40(FP), SI
+	MOVQ   dbias+48(FP), DI
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	XORQ   R8, R8
+	MOVQ   AX, R9
+	SUBQ   $0x00000020, R9
+	JL     sum_few
+
+sum_turn:
+	VMOVUPS     (CX)(R8*1), Z4
+	VMOVUPS     (DX)(R8*1), Z5
+	VMOVUPS     (DI)(R8*1), Z6
+	VADDPS      Z4, Z6, Z6
+	VMOVUPS     Z6, (DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Z6
+	VFMADD231PS Z4, Z5, Z6
+	VMOVUPS     Z6, (SI)(R8*1)
+	VMOVUPS     (BX)(R8*1), Z6
+	VMULPS      Z6, Z4, Z4
+	VADDPS      Z4, Z0, Z0
+	VFMADD231PS Z4, Z5, Z2
+	VMOVUPS     64(CX)(R8*1), Z4
+	VMOVUPS     64(DX)(R8*1), Z5
+	VMOVUPS     64(DI)(R8*1), Z6
+	VADDPS      Z4, Z6, Z6
+	VMOVUPS     Z6, 64(DI)(R8*1)
+	VMOVUPS     64(SI)(R8*1), Z6
+	VFMADD231PS Z4, Z5, Z6
+	VMOVUPS     Z6, 64(SI)(R8*1)
+	VMOVUPS     64(BX)(R8*1), Z6
+	VMULPS      Z6, Z4, Z4
+	VADDPS      Z4, Z1, Z1
+	VFMADD231PS Z4, Z5, Z3
+	ADDQ        $0x00000080, R8
+	SUBQ        $0x00000020, R9
+	JGE         sum_turn
+
+sum_few:
+	ADDQ $0x00000010, R9
+	JL   sum_rest
+
+sum_full:
+	VMOVUPS     (CX)(R8*1), Z4
+	VMOVUPS     (DX)(R8*1), Z5
+	VMOVUPS     (DI)(R8*1), Z6
+	VADDPS      Z4, Z6, Z6
+	VMOVUPS     Z6, (DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Z6
+	VFMADD231PS Z4, Z5, Z6
+	VMOVUPS     Z6, (SI)(R8*1)
+	VMOVUPS     (BX)(R8*1), Z6
+	VMULPS      Z6, Z4, Z4
+	VADDPS      Z4, Z0, Z0
+	VFMADD231PS Z4, Z5, Z2
+	ADDQ        $0x40, R8
+	SUBQ        $0x10, R9
+	JGE         sum_full
+
+sum_rest:
+	ADDQ        $0x10, R9
+	JZ          sum_done
+	MOVL        $0x0000ffff, R10
+	BZHIL       R9, R10, R10
+	KMOVW       R10, K1
+	VMOVUPS.Z   (CX)(R8*1), K1, Z4
+	VMOVUPS.Z   (DX)(R8*1), K1, Z5
+	VMOVUPS.Z   (DI)(R8*1), K1, Z6
+	VADDPS      Z4, Z6, Z6
+	VMOVUPS     Z6, K1, (DI)(R8*1)
+	VMOVUPS.Z   (SI)(R8*1), K1, Z6
+	VFMADD231PS Z4, Z5, Z6
+	VMOVUPS     Z6, K1, (SI)(R8*1)
+	VMOVUPS.Z   (BX)(R8*1), K1, Z6
+	VMULPS      Z6, Z4, Z4
+	VADDPS      Z4, Z0, Z0
+	VFMADD231PS Z4, Z5, Z2
+
+sum_done:
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x4e, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0xb1, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VPERMILPS    $0x4e, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VPERMILPS    $0xb1, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z2
+	VPERMILPS    $0x4e, Z2, Z1
+	VADDPS       Z1, Z2, Z2
+	VPERMILPS    $0xb1, Z2, Z1
+	VADDPS       Z1, Z2, Z2
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   AX, X1, X1
+	VBROADCASTSS X1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VDIVPS       Z1, Z2, Z2
+	MOVSS        inverse+56(FP), X1
+	VBROADCASTSS X1, Z1
+	MOVQ         dx+8(FP), SI
+	XORQ         DI, DI
+	SUBQ         $0x10, AX
+	JL           add_rest
+
+add_full:
+	VMOVUPS      (CX)(DI*1), Z3
+	VMOVUPS      (SI)(DI*1), Z4
+	VMOVUPS      (BX)(DI*1), Z5
+	VMULPS       Z5, Z3, Z3
+	VSUBPS       Z0, Z3, Z3
+	VMOVUPS      (DX)(DI*1), Z5
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z1, Z3, Z4
+	VMOVUPS      Z4, (SI)(DI*1)
+	ADDQ         $0x40, DI
+	SUBQ         $0x10, AX
+	JGE          add_full
+
+add_rest:
+	ADDQ         $0x10, AX
+	JZ           add_done
+	MOVL         $0x0000ffff, R8
+	BZHIL        AX, R8, R8
+	KMOVW        R8, K1
+	VMOVUPS.Z    (CX)(DI*1), K1, Z3
+	VMOVUPS.Z    (SI)(DI*1), K1, Z4
+	VMOVUPS.Z    (BX)(DI*1), K1, Z5
+	VMULPS       Z5, Z3, Z3
+	VSUBPS       Z0, Z3, Z3
+	VMOVUPS.Z    (DX)(DI*1), K1, Z0
+	VFNMADD231PS Z0, Z2, Z3
+	VFMADD231PS  Z1, Z3, Z4
+	VMOVUPS      Z4, K1, (SI)(DI*1)
+
+add_done:
+	VZEROUPPER
+	RET
+
+// func softmaxBackAVX512(n int, d *float32, p *float32, scale float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+TEXT ·softmaxBackAVX512(SB), NOSPLIT, $0-28
+	MOVQ   n+0(FP), AX
+	MOVQ   d+8(FP), CX
+	MOVQ   p+16(FP), DX
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	XORQ   BX, BX
+	MOVQ   AX, SI
+	SUBQ   $0x00000040, SI
+	JL     sum_few
+
+sum_turn:
+	VMOVUPS     (CX)(BX*1), Z4
+	VMOVUPS     (DX)(BX*1), Z5
+	VFMADD231PS Z4, Z5, Z0
+	VMOVUPS     64(CX)(BX*1), Z4
+	VMOVUPS     64(DX)(BX*1), Z5
+	VFMADD231PS Z4, Z5, Z1
+	VMOVUPS     128(CX)(BX*1), Z4
+	VMOVUPS     128(DX)(BX*1), Z5
+	VFMADD231PS Z4, Z5, Z2
+	VMOVUPS     192(CX)(BX*1), Z4
+	VMOVUPS     192(DX)(BX*1), Z5
+	VFMADD231PS Z4, Z5, Z3
+	ADDQ        $0x00000100, BX
+	SUBQ        $0x00000040, SI
+	JGE         sum_turn
+
+sum_few:
+	ADDQ $0x00000030, SI
+	JL   sum_rest
+
+sum_full:
+	VMOVUPS     (CX)(BX*1), Z4
+	VMOVUPS     (DX)(BX*1), Z5
+	VFMADD231PS Z4, Z5, Z0
+	ADDQ        $0x40, BX
+	SUBQ        $0x10, SI
+	JGE         sum_full
+
+sum_rest:
+	ADDQ        $0x10, SI
+	JZ          sum_done
+	MOVL        $0x0000ffff, DI
+	BZHIL       SI, DI, DI
+	KMOVW       DI, K1
+	VMOVUPS.Z   (CX)(BX*1), K1, Z4
+	VMOVUPS.Z   (DX)(BX*1), K1, Z5
+	VFMADD231PS Z4, Z5, Z0
+
+sum_done:
+	VADDPS       Z2, Z0, Z0
+	VADDPS       Z3, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x4e, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0xb1, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VPERMILPS    $0x4e, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VPERMILPS    $0xb1, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVSS        scale+24(FP), X1
+	VBROADCASTSS X1, Z1
+	XORQ         BX, BX
+	SUBQ         $0x10, AX
+	JL           loop_rest
+
+loop_full:
+	VMOVUPS (CX)(BX*1), Z2
+	VSUBPS  Z0, Z2, Z2
+	VMOVUPS (DX)(BX*1), Z3
+	VMULPS  Z3, Z2, Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, (CX)(BX*1)
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JGE     loop_full
+
+loop_rest:
+	ADDQ      $0x10, AX
+	JZ        loop_done
+	MOVL      $0x0000ffff, SI
+	BZHIL     AX, SI, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (CX)(BX*1), K1, Z2
+	VSUBPS    Z0, Z2, Z2
+	VMOVUPS.Z (DX)(BX*1), K1, Z0
+	VMULPS    Z0, Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VMOVUPS   Z2, K1, (CX)(BX*1)
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func adamWAVX512(n int, w *float32, gradient *float32, first *float32, second *float32, numbers *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·adamWAVX512(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         gradient+16(FP), DX
+	MOVQ         first+24(FP), BX
+	MOVQ         second+32(FP), SI
+	MOVQ         numbers+40(FP), DI
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	XORQ         DI, DI
+	SUBQ         $0x10, AX
+	JL           loop_rest
+
+loop_full:
+	VMOVUPS (DX)(DI*1), Z9
+	VMOVUPS (BX)(DI*1), Z10
+	VMULPS  Z0, Z9, Z9
+	VMULPS  Z1, Z10, Z10
+	VMULPS  Z2, Z9, Z11
+	VADDPS  Z11, Z10, Z10
+	VMOVUPS Z10, (BX)(DI*1)
+	VMULPS  Z4, Z9, Z11
+	VMULPS  Z9, Z11, Z11
+	VMOVUPS (SI)(DI*1), Z9
+	VMULPS  Z3, Z9, Z9
+	VADDPS  Z11, Z9, Z9
+	VMOVUPS Z9, (SI)(DI*1)
+	VSQRTPS Z9, Z9
+	VMULPS  Z7, Z9, Z9
+	VADDPS  Z8, Z9, Z9
+	VMULPS  Z6, Z10, Z10
+	VDIVPS  Z9, Z10, Z10
+	VMOVUPS (CX)(DI*1), Z9
+	VMULPS  Z5, Z9, Z9
+	VSUBPS  Z10, Z9, Z9
+	VMOVUPS Z9, (CX)(DI*1)
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, AX
+	JGE     loop_full
+
+loop_rest:
+	ADDQ      $0x10, AX
+	JZ        loop_done
+	MOVL      $0x0000ffff, R8
+	BZHIL     AX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (DX)(DI*1), K1, Z9
+	VMOVUPS.Z (BX)(DI*1), K1, Z10
+	VMULPS    Z0, Z9, Z9
+	VMULPS    Z1, Z10, Z10
+	VMULPS    Z2, Z9, Z0
+	VADDPS    Z0, Z10, Z10
+	VMOVUPS   Z10, K1, (BX)(DI*1)
+	VMULPS    Z4, Z9, Z0
+	VMULPS    Z9, Z0, Z0
+	VMOVUPS.Z (SI)(DI*1), K1, Z1
+	VMULPS    Z3, Z1, Z1
+	VADDPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (SI)(DI*1)
+	VSQRTPS   Z1, Z1
+	VMULPS    Z7, Z1, Z1
+	VADDPS    Z8, Z1, Z1
+	VMULPS    Z6, Z10, Z10
+	VDIVPS    Z1, Z10, Z10
+	VMOVUPS.Z (CX)(DI*1), K1, Z0
+	VMULPS    Z5, Z0, Z0
+	VSUBPS    Z10, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)(DI*1)
+
+loop_done:
+	VZEROUPPER
+	RET

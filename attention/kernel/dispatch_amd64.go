@@ -287,3 +287,58 @@ func (v *variant) peak(n int) float64 {
 		return peakGeneric(n)
 	}
 }
+
+func (v *variant) geluBack(dy, x []float32) {
+	switch v.kind {
+	case isAVX512:
+		geluBackAVX512(len(x), &dy[0], &x[0])
+	case isAVX2:
+		geluBackAVX2(len(x), &dy[0], &x[0])
+	default:
+		geluBackGeneric(dy, x)
+	}
+}
+
+func (v *variant) normKept(y, hat, x, gain, bias []float32, eps float32) (inverse float32) {
+	switch v.kind {
+	case isAVX512:
+		return normKeptAVX512(len(x), &y[0], &hat[0], &x[0], &gain[0], &bias[0], eps)
+	case isAVX2:
+		return normKeptAVX2(len(x), &y[0], &hat[0], &x[0], &gain[0], &bias[0], eps)
+	default:
+		return normKeptGeneric(y, hat, x, gain, bias, eps)
+	}
+}
+
+func (v *variant) normBack(dx, dy, hat, gain, dgain, dbias []float32, inverse float32) {
+	switch v.kind {
+	case isAVX512:
+		normBackAVX512(len(dy), &dx[0], &dy[0], &hat[0], &gain[0], &dgain[0], &dbias[0], inverse)
+	case isAVX2:
+		normBackAVX2(len(dy), &dx[0], &dy[0], &hat[0], &gain[0], &dgain[0], &dbias[0], inverse)
+	default:
+		normBackGeneric(dx, dy, hat, gain, dgain, dbias, inverse)
+	}
+}
+
+func (v *variant) softmaxBack(d, p []float32, scale float32) {
+	switch v.kind {
+	case isAVX512:
+		softmaxBackAVX512(len(d), &d[0], &p[0], scale)
+	case isAVX2:
+		softmaxBackAVX2(len(d), &d[0], &p[0], scale)
+	default:
+		softmaxBackGeneric(d, p, scale)
+	}
+}
+
+func (v *variant) adamW(w, g, m, second []float32, k *AdamW) {
+	switch v.kind {
+	case isAVX512:
+		adamWAVX512(len(w), &w[0], &g[0], &m[0], &second[0], &k.Factor)
+	case isAVX2:
+		adamWAVX2(len(w), &w[0], &g[0], &m[0], &second[0], &k.Factor)
+	default:
+		adamWGeneric(w, g, m, second, k)
+	}
+}

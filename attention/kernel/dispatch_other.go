@@ -49,3 +49,17 @@ func (v *variant) quantize(q []uint8, x []float32) (scale float32) { return quan
 func (v *variant) quantizeSigned(q []int8, x []float32, sum *int32) (scale float32) {
 	return quantizeSignedGeneric(q, x, sum)
 }
+
+func (v *variant) geluBack(dy, x []float32) { geluBackGeneric(dy, x) }
+
+func (v *variant) normKept(y, hat, x, gain, bias []float32, eps float32) (inverse float32) {
+	return normKeptGeneric(y, hat, x, gain, bias, eps)
+}
+
+func (v *variant) normBack(dx, dy, hat, gain, dgain, dbias []float32, inverse float32) {
+	normBackGeneric(dx, dy, hat, gain, dgain, dbias, inverse)
+}
+
+func (v *variant) softmaxBack(d, p []float32, scale float32) { softmaxBackGeneric(d, p, scale) }
+
+func (v *variant) adamW(w, g, m, second []float32, k *AdamW) { adamWGeneric(w, g, m, second, k) }

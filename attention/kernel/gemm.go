@@ -39,13 +39,19 @@ const (
 //
 // A is m x k, B is k x n, C is m x n; m = 0 or n = 0 does nothing, k = 0 gives zeros.
 func Gemm(c, a, b View, accumulate bool, s *Scratch) {
-	if a.Rows != c.Rows || b.Cols != c.Cols || a.Cols != b.Rows || c.ColStride != 1 {
+	gemm(c, a, b, nil, accumulate, s)
+}
+
+// GemmBias computes C = A B + bias, which has a number for each column of C or is nil for zeros.
+func GemmBias(c, a, b View, bias []float32, s *Scratch) { gemm(c, a, b, bias, false, s) }
+
+func gemm(c, a, b View, bias []float32, accumulate bool, s *Scratch) {
+	if a.Rows != c.Rows || b.Cols != c.Cols || a.Cols != b.Rows || c.ColStride != 1 || bias != nil && len(bias) != c.Cols {
 		panic("kernel.Gemm: shapes do not fit")
 	}
-	if !accumulate {
-		for i := range c.Rows {
-			clear(c.Data[i*c.RowStride:][:c.Cols])
-		}
+	for i := 0; a.Cols == 0 && !accumulate && i < c.Rows; i++ {
+		row := c.Data[i*c.RowStride:][:c.Cols]
+		clear(row[copy(row, bias):])
 	}
 	for k0 := 0; k0 < a.Cols; k0 += gemmK {
 		k := min(gemmK, a.Cols-k0)
@@ -53,9 +59,15 @@ func Gemm(c, a, b View, accumulate bool, s *Scratch) {
 		for n0 := 0; n0 < b.Cols; n0 += gemmN {
 			n := min(gemmN, b.Cols-n0)
 			s.packRight(b, k0, k, n0, n)
+			adds := accumulate || k0 > 0
+			if bias != nil {
+				s.b.SetBias(bias[n0:])
+			} else {
+				s.b.SetBias(nil)
+			}
 			for i := 0; i < a.Rows; i += rowBlock(k) {
 				rows := min(rowBlock(k), a.Rows-i)
-				AddMatMulPart(c.Data[i*c.RowStride+n0:], c.RowStride, left[i*lda:], lda, rows, &s.b, 0, n, 0, k)
+				s.b.multiply(c.Data[i*c.RowStride+n0:], c.RowStride, left[i*lda:], lda, rows, 0, n, 0, k, adds)
 			}
 		}
 	}
@@ -67,14 +79,30 @@ func (m View) rowsOf(k0, k int, s *Scratch) (data []float32, ld int) {
 	if m.ColStride == 1 {
 		return m.Data[min(k0, len(m.Data)):], m.RowStride
 	}
-	s.left = grow(s.left, m.Rows*k)
-	for p := range k {
-		column := m.Data[(k0+p)*m.ColStride:]
-		for i := range m.Rows {
-			s.left[i*k+p] = column[i*m.RowStride]
+	// Rows a few cache lines longer than k: those of a power of two would push each other out of the cache.
+	ld = k + cacheLine/4
+	s.left = grow(s.left, m.Rows*ld)
+	i, v := 0, active.Load()
+	if m.RowStride == 1 {
+		for ; i+v.lanes <= m.Rows; i += v.lanes {
+			p := 0
+			for ; p+v.lanes <= k; p += v.lanes {
+				v.transpose(s.left[i*ld+p:], ld, m.Data[(k0+p)*m.ColStride+i:], m.ColStride)
+			}
+			m.copyRows(s.left, ld, i, i+v.lanes, k0, p, k)
 		}
 	}
-	return s.left, k
+	m.copyRows(s.left, ld, i, m.Rows, k0, 0, k)
+	return s.left, ld
+}
+
+// copyRows copies columns k0+from to k0+to of rows i to n, number by number, to the same rows of dst.
+func (m View) copyRows(dst []float32, ld, i, n, k0, from, to int) {
+	for ; i < n; i++ {
+		for p := from; p < to; p++ {
+			dst[i*ld+p] = m.Data[i*m.RowStride+(k0+p)*m.ColStride]
+		}
+	}
 }
 
 // packRight packs a k x n block of b.

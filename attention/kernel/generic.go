@@ -152,3 +152,65 @@ func peakGeneric(n int) (flops float64) {
 	}
 	return 16 * float64(n)
 }
+
+func geluBackGeneric(dy, x []float32) {
+	for i, v := range x {
+		v := float64(v)
+		dy[i] *= float32(0.5*math.Erfc(-v/math.Sqrt2) + v*math.Exp(-0.5*v*v)/math.Sqrt(2*math.Pi))
+	}
+}
+
+func normKeptGeneric(y, hat, x, gain, bias []float32, eps float32) (inverse float32) {
+	n := float64(len(x))
+	sum := 0.0
+	for _, v := range x {
+		sum += float64(v)
+	}
+	mean := float32(sum / n)
+	sum = 0
+	for j, v := range x {
+		d := v - mean
+		hat[j] = d
+		sum += float64(d * d)
+	}
+	inverse = float32(1 / math.Sqrt(sum/n+float64(eps)))
+	for j, d := range hat {
+		hat[j] = d * inverse
+		y[j] = hat[j]*gain[j] + bias[j]
+	}
+	return inverse
+}
+
+func normBackGeneric(dx, dy, hat, gain, dgain, dbias []float32, inverse float32) {
+	var sum, along float32
+	for j, v := range dy {
+		dgain[j] += v * hat[j]
+		dbias[j] += v
+		u := v * gain[j]
+		sum += u
+		along += u * hat[j]
+	}
+	sum /= float32(len(dy))
+	along /= float32(len(dy))
+	for j, v := range dy {
+		dx[j] += inverse * (v*gain[j] - sum - hat[j]*along)
+	}
+}
+
+func softmaxBackGeneric(d, p []float32, scale float32) {
+	along := dotGeneric(d, p)
+	for i, v := range d {
+		d[i] = p[i] * (v - along) * scale
+	}
+}
+
+// adamWGeneric rounds every product: the conversions keep a compiler from fusing it with a sum.
+func adamWGeneric(w, g, m, v []float32, k *AdamW) {
+	for i, d := range g {
+		d *= k.Factor
+		m[i] = float32(k.Beta1*m[i]) + float32(k.Left1*d)
+		v[i] = float32(k.Beta2*v[i]) + float32(k.Left2*d*d)
+		root := float32(math.Sqrt(float64(v[i])))
+		w[i] = float32(w[i]*k.Shrink) - k.Step*m[i]/(float32(root*k.Scale)+k.Epsilon)
+	}
+}

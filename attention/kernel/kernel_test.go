@@ -24,10 +24,10 @@ func eachVariant(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// Lengths up to 67 cover every remainder of 1, 2 and 4 registers; starts of 0 to 3 words are aligned
+// Lengths up to 99 cover every remainder of 1, 2 and 4 registers, and what may follow four; starts of 0 to 3 words are aligned
 // and misaligned.
 const (
-	longest = 67
+	longest = 99
 	starts  = 4
 )
 

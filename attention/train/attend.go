@@ -82,7 +82,7 @@ func (t *tape) attend(context []float32, a *attended) {
 	}
 }
 
-// attendBack adds to dq and dkv, which are laid out like q and kv. With P the weights and dP the
+// attendBack sets dq and dkv, which are laid out like q and kv. With P the weights and dP the
 // derivative in them, the scores' derivative is P * (dP - row sum of dP*P), times the scale.
 func (t *tape) attendBack(dq, dkv, dcontext []float32, a *attended) {
 	cells := a.queries * a.keys
@@ -93,20 +93,17 @@ func (t *tape) attendBack(dq, dkv, dcontext []float32, a *attended) {
 	d := t.take(a.heads * cells)
 	for h := range a.heads {
 		kernel.Gemm(kernel.RowMajor(d[h*cells:][:cells], a.queries, a.keys), a.query(dcontext, h), a.value(a.kv, h).T(), false, &t.gemm)
-		kernel.Gemm(a.value(dkv, h), kernel.RowMajor(a.blended[h*cells:][:cells], a.queries, a.keys).T(), a.query(dcontext, h), true, &t.gemm)
+		kernel.Gemm(a.value(dkv, h), kernel.RowMajor(a.blended[h*cells:][:cells], a.queries, a.keys).T(), a.query(dcontext, h), false, &t.gemm)
 	}
 	a.drop.back(d)
 	for h := range a.heads {
 		for i := range a.queries {
 			p, row := a.weights[h*cells+i*a.keys:][:a.keys], d[h*cells+i*a.keys:][:a.keys]
-			along := kernel.Dot(row, p)
-			for j, v := range row {
-				row[j] = p[j] * (v - along) * scale
-			}
+			kernel.SoftmaxBack(row, p, scale)
 		}
 		scores := kernel.RowMajor(d[h*cells:][:cells], a.queries, a.keys)
-		kernel.Gemm(a.query(dq, h), scores, a.key(a.kv, h), true, &t.gemm)
-		kernel.Gemm(a.key(dkv, h), scores.T(), a.query(a.q, h), true, &t.gemm)
+		kernel.Gemm(a.query(dq, h), scores, a.key(a.kv, h), false, &t.gemm)
+		kernel.Gemm(a.key(dkv, h), scores.T(), a.query(a.q, h), false, &t.gemm)
 	}
 }
 

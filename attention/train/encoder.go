@@ -322,8 +322,7 @@ func (e *Encoder) layerBack(t *tape, s *layerPass, p, g *attention.LayerParams, 
 	dmiddle, ddown := t.take(len(dsum)), dsum
 	copy(dmiddle, dsum) // the residual
 	s.downDrop.back(ddown)
-	dwide := t.zero(len(s.wide))
-	t.linearBack(dwide, ddown, s.wide, p.Down, g.Down)
+	dwide := t.linearBackTo(ddown, s.wide, p.Down, g.Down)
 	e.act.backward(dwide, s.up, s.wide, t.take(len(s.up)))
 	t.linearBack(dmiddle, dwide, s.middle, p.Up, g.Up)
 
@@ -332,9 +331,8 @@ func (e *Encoder) layerBack(t *tape, s *layerPass, p, g *attention.LayerParams, 
 	dxq := t.take(len(dout))
 	copy(dxq, dout)
 	s.outDrop.back(dout)
-	dcontext := t.zero(len(s.context))
-	t.linearBack(dcontext, dout, s.context, p.Output, g.Output)
-	dq, dkv := t.zero(len(s.q)), t.zero(len(s.kv))
+	dcontext := t.linearBackTo(dout, s.context, p.Output, g.Output)
+	dq, dkv := t.take(len(s.q)), t.take(len(s.kv))
 	for b := range s.attended {
 		from := at[b]
 		q := from
@@ -366,8 +364,7 @@ func (e *Encoder) backward(gradient []float32, s *encoderPass, examples []Exampl
 		sum += loss.row(s.logits[b*labels:][:labels], x.Label, total)
 	}
 	g := e.view(&layout{vector: gradient})
-	dpooled := t.zero(len(s.pooled))
-	t.linearBack(dpooled, s.logits, s.pooled, e.p.Classify, g.Classify)
+	dpooled := t.linearBackTo(s.logits, s.pooled, e.p.Classify, g.Classify)
 	s.poolDrop.back(dpooled)
 	// Dropout is behind the activation: its own value is the dropped one only where it was kept, and
 	// elsewhere the derivative is zero already, but the scale has to come off.
@@ -375,8 +372,7 @@ func (e *Encoder) backward(gradient []float32, s *encoderPass, examples []Exampl
 		kernel.Scale(s.pooled, 1/s.poolDrop.scale)
 	}
 	e.poolActivation().backward(dpooled, s.dense, s.pooled, nil)
-	dx := t.zero(len(s.first))
-	t.linearBack(dx, dpooled, s.first, e.p.Pool, g.Pool)
+	dx := t.linearBackTo(dpooled, s.first, e.p.Pool, g.Pool)
 	s.firstDrop.back(dx)
 	for i := len(s.layers) - 1; i >= 0; i-- {
 		dx = e.layerBack(t, &s.layers[i], &e.p.Layers[i], &g.Layers[i], dx, s.at)

@@ -15,22 +15,33 @@ import (
 func (t *tape) linear(x []float32, l attention.Linear) (y []float32) {
 	rows := len(x) / l.In
 	y = t.take(rows * l.Out)
-	for i := range rows {
-		copy(y[i*l.Out:], l.Bias)
-	}
-	kernel.Gemm(kernel.RowMajor(y, rows, l.Out), kernel.RowMajor(x, rows, l.In),
-		kernel.RowMajor(l.Weight, l.Out, l.In).T(), true, &t.gemm)
+	kernel.GemmBias(kernel.RowMajor(y, rows, l.Out), kernel.RowMajor(x, rows, l.In),
+		kernel.RowMajor(l.Weight, l.Out, l.In).T(), l.Bias, &t.gemm)
 	return y
 }
 
 // linearBack adds dy W to dx, dyᵀ x to the weight's gradient and the column sums of dy to the bias's.
-// dx may be nil when nobody asks.
 func (t *tape) linearBack(dx, dy, x []float32, l, g attention.Linear) {
+	t.linearBackInput(dx, dy, l, true)
+	t.linearBackWeight(dy, x, l, g)
+}
+
+// linearBackTo is linearBack for the only use of x: dx starts here.
+func (t *tape) linearBackTo(dy, x []float32, l, g attention.Linear) (dx []float32) {
+	dx = t.take(len(x))
+	t.linearBackInput(dx, dy, l, false)
+	t.linearBackWeight(dy, x, l, g)
+	return dx
+}
+
+func (t *tape) linearBackInput(dx, dy []float32, l attention.Linear, accumulate bool) {
+	rows := len(dx) / l.In
+	kernel.Gemm(kernel.RowMajor(dx, rows, l.In), kernel.RowMajor(dy, rows, l.Out), kernel.RowMajor(l.Weight, l.Out, l.In), accumulate, &t.gemm)
+}
+
+func (t *tape) linearBackWeight(dy, x []float32, l, g attention.Linear) {
 	rows := len(x) / l.In
 	d := kernel.RowMajor(dy, rows, l.Out)
-	if dx != nil {
-		kernel.Gemm(kernel.RowMajor(dx, rows, l.In), d, kernel.RowMajor(l.Weight, l.Out, l.In), true, &t.gemm)
-	}
 	kernel.Gemm(kernel.RowMajor(g.Weight, l.Out, l.In), d.T(), kernel.RowMajor(x, rows, l.In), true, &t.gemm)
 	for i := range rows {
 		kernel.Add(g.Bias, dy[i*l.Out:][:l.Out])
@@ -49,25 +60,7 @@ func (t *tape) layerNorm(x []float32, n attention.Norm, eps float32) (y []float3
 	rows := len(x) / c
 	y, s.hat, s.inverse = t.take(len(x)), t.take(len(x)), t.take(rows)
 	for i := range rows {
-		in, hat, out := x[i*c:][:c], s.hat[i*c:][:c], y[i*c:][:c]
-		var sum float64
-		for _, v := range in {
-			sum += float64(v)
-		}
-		mean := float32(sum / float64(c))
-		sum = 0
-		for j, v := range in {
-			d := v - mean
-			hat[j] = d
-			sum += float64(d * d)
-		}
-		inverse := float32(1 / math.Sqrt(sum/float64(c)+float64(eps)))
-		s.inverse[i] = inverse
-		for j, d := range hat {
-			h := d * inverse
-			hat[j] = h
-			out[j] = h*n.Gain[j] + n.Bias[j]
-		}
+		s.inverse[i] = kernel.LayerNormKept(y[i*c:][:c], s.hat[i*c:][:c], x[i*c:][:c], n.Gain, n.Bias, eps)
 	}
 	return y, s
 }
@@ -75,23 +68,8 @@ func (t *tape) layerNorm(x []float32, n attention.Norm, eps float32) (y []float3
 // layerNormBack adds to dx: with u = gain * dy, inverse * (u - mean u - hat * mean(u hat)).
 func (t *tape) layerNormBack(dx, dy []float32, s normed, n, g attention.Norm) {
 	c := len(n.Gain)
-	for i := range s.inverse {
-		d, hat, to := dy[i*c:][:c], s.hat[i*c:][:c], dx[i*c:][:c]
-		var sum, along float32
-		for j, v := range d {
-			h := hat[j]
-			g.Gain[j] += v * h
-			g.Bias[j] += v
-			u := v * n.Gain[j]
-			sum += u
-			along += u * h
-		}
-		sum /= float32(c)
-		along /= float32(c)
-		inverse := s.inverse[i]
-		for j, v := range d {
-			to[j] += inverse * (v*n.Gain[j] - sum - hat[j]*along)
-		}
+	for i, inverse := range s.inverse {
+		kernel.LayerNormBack(dx[i*c:], dy[i*c:][:c], s.hat[i*c:], n.Gain, g.Gain, g.Bias, inverse)
 	}
 }
 
@@ -114,24 +92,7 @@ var activations = map[string]activation{
 	"tanh":              {kernel.Tanh, tanhBack},
 }
 
-// geluBack: y = x P(x), y' = P(x) + x p(x) with the normal distribution P and density p. P is y/x but
-// near 0, where its series is 1/2 + x p(0).
-func geluBack(dy, x, y, scratch []float32) {
-	const density = 0.3989422804014327 // p(0) = 1/sqrt(2 pi)
-	for i, v := range x {
-		scratch[i] = -0.5 * v * v
-	}
-	kernel.Exp(scratch)
-	for i, v := range x {
-		var p float32
-		if v > 1e-3 || v < -1e-3 {
-			p = y[i] / v
-		} else {
-			p = 0.5 + v*density
-		}
-		dy[i] *= p + v*density*scratch[i]
-	}
-}
+func geluBack(dy, x, _, _ []float32) { kernel.GELUBack(dy, x) }
 
 // geluTanhBack: y = x (1 + t)/2, t = tanh(u), u = k (x + a x^3); y' = (1+t)/2 + x (1 - t^2) u'/2.
 func geluTanhBack(dy, x, _, scratch []float32) {

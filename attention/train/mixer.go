@@ -253,8 +253,7 @@ func (m *Mixer) recurBack(t *tape, note *mixerNote, dh, din []float32, g *attent
 
 func (m *Mixer) backward(t *tape, s *mixerPass, g attention.MixerParams) {
 	c, f := m.Config.Hidden, m.Config.Intermediate
-	dpooled := t.zero(len(s.pooled))
-	t.linearBack(dpooled, s.logits, s.pooled, m.p.Classify, g.Classify)
+	dpooled := t.linearBackTo(s.logits, s.pooled, m.p.Classify, g.Classify)
 	s.poolDrop.back(dpooled)
 	dsaid := t.take(len(s.said))
 	for b := range len(s.at) - 1 {
@@ -265,8 +264,7 @@ func (m *Mixer) backward(t *tape, s *mixerPass, g attention.MixerParams) {
 		}
 	}
 	geluBack(dsaid, s.up, s.said, t.take(len(s.up)))
-	dz := t.zero(len(s.z))
-	t.linearBack(dz, dsaid, s.z, m.p.Up, g.Up)
+	dz := t.linearBackTo(dsaid, s.z, m.p.Up, g.Up)
 	s.drop.back(dz)
 	dx := t.zero(len(s.x)) // of the sum x + mixed; the residual makes it x's too
 	t.layerNormBack(dx, dz, s.norm, m.p.Norm, g.Norm)
@@ -307,8 +305,8 @@ func (m *Mixer) mixedBack(t *tape, s *mixerPass, dx []float32, g *attention.Mixe
 			t.linearBack(dx, din, s.x, m.p.Input, g.Input)
 		}
 	case attention.MixSimilarity:
-		dkv := t.zero(len(s.kv))
-		dq := t.zero(len(s.q))
+		dkv := t.take(len(s.kv))
+		dq := t.take(len(s.q))
 		m.attendBack(t, s, dq, dkv, dx)
 		kernel.Add(dx, dq)
 		for i := range len(s.ids) {
@@ -316,9 +314,8 @@ func (m *Mixer) mixedBack(t *tape, s *mixerPass, dx []float32, g *attention.Mixe
 			kernel.Add(dx[i*c:][:c], dkv[i*2*c+c:][:c])
 		}
 	case attention.MixAttention, attention.MixPositions:
-		dcontext := t.zero(len(s.context))
-		t.linearBack(dcontext, dx, s.context, m.p.Output, g.Output)
-		dq, dkv := t.zero(len(s.q)), t.zero(len(s.kv))
+		dcontext := t.linearBackTo(dx, s.context, m.p.Output, g.Output)
+		dq, dkv := t.take(len(s.q)), t.take(len(s.kv))
 		m.attendBack(t, s, dq, dkv, dcontext)
 		t.linearBack(dx, dq, s.x, m.p.Query, g.Query)
 		t.linearBack(dx, dkv, s.x, m.keysValues(&m.p), m.keysValues(g))

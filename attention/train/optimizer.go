@@ -2,6 +2,8 @@ package train
 
 import (
 	"math"
+
+	"misroute/attention/kernel"
 )
 
 // AdamW is Adam with decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2; the constants
@@ -25,31 +27,32 @@ func NewAdamW(n int, decay float64) *AdamW {
 // of a part.
 func (a *AdamW) update(p *Parameters, gradient []float32, factor float64, rate func(*Part) float64) {
 	a.Step++
-	correct1 := 1 - math.Pow(a.Beta1, float64(a.Step))
-	correct2 := math.Sqrt(1 - math.Pow(a.Beta2, float64(a.Step)))
 	b1, b2 := float32(a.Beta1), float32(a.Beta2)
+	k := kernel.AdamW{
+		Factor: float32(factor), Beta1: b1, Left1: 1 - b1, Beta2: b2, Left2: 1 - b2, Epsilon: float32(a.Epsilon),
+		Scale: float32(1 / math.Sqrt(1-math.Pow(a.Beta2, float64(a.Step)))),
+	}
 	for i := range p.Parts {
 		part := &p.Parts[i]
 		r := rate(part)
 		if part.Frozen || r == 0 {
 			continue
 		}
-		shrink := float32(1)
+		k.Shrink = 1
 		if part.Decay || a.DecayAll {
-			shrink = float32(1 - r*a.Decay)
+			k.Shrink = float32(1 - r*a.Decay)
 		}
-		w, g := p.Values[part.From:part.To], gradient[part.From:part.To]
-		m, v := a.First[part.From:part.To], a.Second[part.From:part.To]
-		step, scale, eps, f := float32(r/correct1), float32(1/correct2), float32(a.Epsilon), float32(factor)
-		for j, d := range g {
-			d *= f
-			m[j] = b1*m[j] + (1-b1)*d
-			v[j] = b2*v[j] + (1-b2)*d*d
-			root := float32(math.Sqrt(float64(v[j])))
-			w[j] = w[j]*shrink - step*m[j]/(root*scale+eps)
+		k.Step = float32(r / (1 - math.Pow(a.Beta1, float64(a.Step))))
+		for from := part.From; from < part.To; from += updateBlock {
+			to := min(from+updateBlock, part.To)
+			k.Update(p.Values[from:to], gradient[from:to], a.First[from:to], a.Second[from:to])
 		}
 	}
 }
+
+// updateBlock is how many parameters take their step, or sum their squares, in one go: assembly runs to
+// its end.
+const updateBlock = 1 << 14
 
 // norm is the Euclidean length of the gradient of what is trained.
 func (p *Parameters) norm(gradient []float32) float64 {
@@ -58,8 +61,10 @@ func (p *Parameters) norm(gradient []float32) float64 {
 		if p.Parts[i].Frozen {
 			continue
 		}
-		for _, g := range gradient[p.Parts[i].From:p.Parts[i].To] {
-			sum += float64(g) * float64(g)
+		part := gradient[p.Parts[i].From:p.Parts[i].To]
+		for from := 0; from < len(part); from += updateBlock {
+			block := part[from:min(from+updateBlock, len(part))]
+			sum += float64(kernel.Dot(block, block))
 		}
 	}
 	return math.Sqrt(sum)

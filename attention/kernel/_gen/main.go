@@ -46,4 +46,9 @@ func floats(s isa) {
 	s.axpy()
 	s.dot()
 	s.transpose()
+	s.geluBack()
+	s.normKept()
+	s.normBack()
+	s.softmaxBack()
+	s.adamW()
 }
