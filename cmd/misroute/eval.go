@@ -26,16 +26,15 @@ import (
 type evalOptions struct {
 	evaluation.Options
 
-	out             string
-	force           bool
-	resume          bool
-	workers         int
-	memory          int64
-	checkpoint      int
-	progress        string
-	maxRejects      float64
-	allowIncomplete bool
-	quarantine      string
+	out        string
+	force      bool
+	resume     bool
+	workers    int
+	memory     int64
+	checkpoint int
+	progress   string
+	tolerance
+	quarantine string
 
 	report reportOptions
 }
@@ -80,12 +79,32 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "memory", Category: "Run:", Value: "1GiB", Usage: "memory to stay under, beside the model's; grows by some 200 bytes a message"},
 		&cli.IntFlag{Name: "checkpoint", Category: "Run:", Value: 4096, Usage: "most messages that a killed run has to do again"},
 		progressFlag(),
-		&cli.Float64Flag{Name: "max-reject-rate", Category: "Run:", Value: 0.01, Usage: "share of records that may be rejected before the exit code is 3"},
-		&cli.BoolFlag{Name: "allow-incomplete", Category: "Run:", Usage: "a source that is cut off is no failure"},
 		&cli.StringFlag{Name: "quarantine", Category: "Run:", Usage: "write the raw bytes of rejected records into `DIR`"},
 		&cli.StringFlag{Name: "only-rejects", Category: "Run:", Usage: "evaluate only the records that `RUN` rejected, once whatever was wrong is mended"},
 		&cli.StringFlag{Name: "shard", Category: "Run:", Usage: "evaluate part `I/N` of the export only; misroute merge joins the parts"},
-	}, evaluation.RowFlags()...)
+	}, append(verdictFlags(), evaluation.RowFlags()...)...)
+}
+
+// verdictFlags say what makes a finished run exit with code 3.
+func verdictFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.Float64Flag{Name: "max-reject-rate", Category: "Run:", Value: 0.01, Usage: "share of records that may be rejected before the exit code is 3"},
+		&cli.BoolFlag{Name: "allow-incomplete", Category: "Run:", Usage: "a source that is cut off is no failure"},
+	}
+}
+
+// tolerance is what verdictFlags say.
+type tolerance struct {
+	maxRejects      float64
+	allowIncomplete bool
+}
+
+func bindTolerance(c *cli.Context) (tolerance, error) {
+	t := tolerance{c.Float64("max-reject-rate"), c.Bool("allow-incomplete")}
+	if !(t.maxRejects >= 0 && t.maxRejects <= 1) {
+		return t, usagef("--max-reject-rate %v: want a share from 0 to 1", t.maxRejects)
+	}
+	return t, nil
 }
 
 func bindEval(c *cli.Context) (evalOptions, error) {
@@ -101,16 +120,15 @@ func bindEval(c *cli.Context) (evalOptions, error) {
 func bindEvalOf(c *cli.Context, exports []string) (evalOptions, error) {
 	o := evalOptions{
 		out: c.String("out"), force: c.Bool("force"), resume: c.Bool("resume"), workers: c.Int("workers"), checkpoint: c.Int("checkpoint"),
-		progress: c.String("progress"), maxRejects: c.Float64("max-reject-rate"),
-		allowIncomplete: c.Bool("allow-incomplete"), quarantine: c.String("quarantine"),
+		progress: c.String("progress"), quarantine: c.String("quarantine"),
 	}
 	var err error
 	if o.Options, err = evaluation.Bind(c, exports); err != nil {
 		return o, usageError(err)
 	}
 	o.OnlyRejects = c.String("only-rejects")
-	if o.maxRejects < 0 || o.maxRejects > 1 {
-		return o, usagef("--max-reject-rate %v: want a share from 0 to 1", o.maxRejects)
+	if o.tolerance, err = bindTolerance(c); err != nil {
+		return o, err
 	}
 	if o.checkpoint < 1 {
 		return o, usagef("--checkpoint %d: want at least 1", o.checkpoint)
@@ -156,7 +174,7 @@ func runEval(ctx context.Context, o evalOptions, stdout, stderr io.Writer) error
 	if err := w.Terminal(stdout, o.report.terminal(stdout, o.out)); err != nil {
 		return err
 	}
-	return verdict(&w.Run, &o)
+	return o.verdict(&w.Run, o.out)
 }
 
 // resumeBrings is how a finished run gets to its place in a bucket after all.
@@ -322,13 +340,13 @@ func publish(partial *result.Partial, report reportOptions, run result.Run, meas
 }
 
 // verdict turns what a finished run met into an exit code.
-func verdict(run *result.Run, o *evalOptions) error {
+func (t tolerance) verdict(run *result.Run, out string) error {
 	l := run.Ledger
-	if rate := float64(l.Rejected) / float64(max(l.Read, 1)); rate > o.maxRejects {
+	if rate := float64(l.Rejected) / float64(max(l.Read, 1)); rate > t.maxRejects {
 		return rejectedError(fmt.Errorf("%d of %d records were rejected (%.1f %%, allowed %.1f %%); see misroute inspect --rejects %s",
-			l.Rejected, l.Read, 100*rate, 100*o.maxRejects, o.out))
+			l.Rejected, l.Read, 100*rate, 100*t.maxRejects, out))
 	}
-	if !o.allowIncomplete {
+	if !t.allowIncomplete {
 		for _, s := range run.Sources {
 			if s.Incomplete {
 				return rejectedError(fmt.Errorf("%s is cut off after %d bytes: %d messages before that are in the report (--allow-incomplete accepts it)",

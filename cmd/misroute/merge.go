@@ -17,6 +17,7 @@ type mergeOptions struct {
 	out    string
 	force  bool
 	report reportOptions
+	tolerance
 }
 
 // MergeCommand joins the parts of a sharded evaluation.
@@ -31,12 +32,12 @@ func MergeCommand() *cli.Command {
 			"Example:\n" +
 			"  for i in 1 2 3; do misroute eval --shard $i/3 --model models/router --out parts/$i inbox.mbox & done; wait\n" +
 			"  misroute merge --out runs/2026-W47 parts/1 parts/2 parts/3\n\n" +
-			"Exit codes: 0 done; 2 parts that do not make one run.",
+			"Exit codes: 0 done; 2 parts that do not make one run; 3 too many records rejected, or a source cut off.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Required: true, Usage: "run folder `DIR` to make"},
 			&cli.BoolFlag{Name: "force", Usage: "replace another finished run in --out"},
 			&cli.BoolFlag{Name: "with-text", Usage: "show subjects and text, where the parts stored them"},
-		}, reportFlags()...),
+		}, append(verdictFlags(), reportFlags()...)...),
 		Action: func(c *cli.Context) error {
 			o := mergeOptions{parts: c.Args().Slice(), out: c.String("out"), force: c.Bool("force")}
 			if len(o.parts) == 0 {
@@ -44,6 +45,9 @@ func MergeCommand() *cli.Command {
 			}
 			var err error
 			if o.report, err = bindReport(c); err != nil {
+				return err
+			}
+			if o.tolerance, err = bindTolerance(c); err != nil {
 				return err
 			}
 			return runMerge(c.Context, o, c.App.Writer)
@@ -90,5 +94,8 @@ func runMerge(ctx context.Context, o mergeOptions, stdout io.Writer) error {
 	if err := out.deliver(ctx, "merge again"); err != nil {
 		return err
 	}
-	return w.Terminal(stdout, o.report.terminal(stdout, o.out))
+	if err := w.Terminal(stdout, o.report.terminal(stdout, o.out)); err != nil {
+		return err
+	}
+	return o.verdict(&w.Run, o.out)
 }

@@ -99,5 +99,5 @@ func runSweep(ctx context.Context, o evalOptions, stdout, stderr io.Writer) erro
 	if err := s.Terminal(stdout, o.report.terminal(stdout, o.out)); err != nil {
 		return err
 	}
-	return verdict(&w.Run, &o)
+	return o.verdict(&w.Run, o.out)
 }
