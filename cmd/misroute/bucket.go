@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 // buckets is what the verbs share of s3://: the store, and the copies of what they work with. Exports
 // are read where they are; everything else is worked with on this machine.
 type buckets struct {
+	notes  io.Writer // for who waits
 	opened *object.Store
 	temp   string            // holds the copies of this process; made when first needed
 	copies map[string]string // path of a copy -> its address
@@ -29,8 +31,8 @@ type buckets struct {
 type bucketsKey struct{}
 
 // withBuckets makes a context whose verbs may use buckets. The caller closes them.
-func withBuckets(ctx context.Context) (context.Context, *buckets) {
-	b := &buckets{copies: map[string]string{}}
+func withBuckets(ctx context.Context, notes io.Writer) (context.Context, *buckets) {
+	b := &buckets{notes: notes, copies: map[string]string{}}
 	return context.WithValue(ctx, bucketsKey{}, b), b
 }
 
@@ -38,7 +40,17 @@ func bucketsOf(ctx context.Context) *buckets {
 	if b, ok := ctx.Value(bucketsKey{}).(*buckets); ok {
 		return b
 	}
-	return &buckets{copies: map[string]string{}}
+	return &buckets{notes: io.Discard, copies: map[string]string{}}
+}
+
+// longWait is how many bytes are worth a line to whoever waits for them.
+const longWait = 64 << 20
+
+// note says what is waited for.
+func (b *buckets) note(what string, a object.Address, bytes int64) {
+	if bytes >= longWait {
+		fmt.Fprintf(b.notes, "misroute: %s %s, %s\n", what, a, megabytes(bytes))
+	}
 }
 
 // store is the store of the environment.
@@ -90,12 +102,13 @@ func (b *buckets) scratch(a object.Address) (path string, err error) {
 	return path, nil
 }
 
-// plain names addresses in an error where it names their copies, which are gone when it is read.
+// plain names addresses in an error where it names their copies, which are gone when it is read, and
+// shows nothing that lets others in: a signed address may have been given for a path.
 func (b *buckets) plain(err error) error {
-	if err == nil || len(b.copies) == 0 {
-		return err
+	if err == nil {
+		return nil
 	}
-	s := err.Error()
+	s := object.Redact(err.Error())
 	for path, address := range b.copies {
 		s = strings.ReplaceAll(s, path, address)
 	}

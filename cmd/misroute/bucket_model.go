@@ -54,6 +54,11 @@ func (b *buckets) modelCopy(ctx context.Context, path string) (string, error) {
 	version := filepath.Join(cache, hex.EncodeToString(h.Sum(nil)[:8]))
 	folder := filepath.Join(version, a.Base())
 	if !intact(version, folder) {
+		var sum int64
+		for _, f := range files {
+			sum += f.Bytes
+		}
+		b.note("fetching", a, sum)
 		if err := fetchModel(ctx, s, a, files, version); err != nil {
 			return "", err
 		}
@@ -63,7 +68,7 @@ func (b *buckets) modelCopy(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	b.copies[folder] = strings.TrimSuffix(a.String(), "/")
-	return folder, errors.Join(forgetOld(cache, version, now))
+	return folder, forgetOld(cache, version, now)
 }
 
 // tokenizerCopy is modelCopy for a tokenizer's file as well: what stands beside it belongs to it.

@@ -38,7 +38,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
-	ctx, buckets := withBuckets(ctx)
+	ctx, buckets := withBuckets(ctx, stderr)
 	app := newApp(stdout, stderr)
 	err := app.RunContext(ctx, args)
 	return report(stderr, buckets.plain(errors.Join(err, buckets.close())))

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -30,7 +31,7 @@ func Parse(s string) (Address, error) {
 		return Address{}, fmt.Errorf("%s: not an address in a bucket; write s3://BUCKET/KEY", s)
 	}
 	bucket, key, _ := strings.Cut(rest, "/")
-	if strings.Contains(bucket, "@") || strings.Contains(bucket, ":") || redact(key) != key {
+	if strings.Contains(bucket, "@") || strings.Contains(bucket, ":") || Redact(key) != key {
 		return Address{}, fmt.Errorf("%s...: an address with credentials or a signature in it; write s3://BUCKET/KEY and leave credentials to the environment (AWS_ACCESS_KEY_ID, AWS_PROFILE)", scheme)
 	}
 	if bucket == "" || strings.ContainsAny(bucket, "*?[ ") {
@@ -56,27 +57,13 @@ func inFolder(folder, name string) string {
 	return folder + "/" + name
 }
 
-// signatures are the parts of a signed address that let others in.
-var signatures = []string{"X-Amz-Signature=", "X-Amz-Credential=", "X-Amz-Security-Token=", "X-Goog-Signature=", "X-Goog-Credential=", "Signature=", "AWSAccessKeyId=", "GoogleAccessId="}
+// signature is a part of a signed address that lets others in.
+var signature = regexp.MustCompile(`(?i)(X-(?:Amz|Goog)-(?:Signature|Credential|Security-Token)|Signature|AWSAccessKeyId|GoogleAccessId)=[^&\s"'<>]*`)
 
-// redact takes what is secret out of a text: the values of signatures, user and password of a URL, and
+// Redact takes what is secret out of a text: the values of signatures, user and password of a URL, and
 // the given secrets wherever they stand.
-func redact(s string, secrets ...string) string {
-	for _, name := range signatures {
-		for at := 0; ; {
-			i := strings.Index(strings.ToLower(s[at:]), strings.ToLower(name))
-			if i < 0 {
-				break
-			}
-			from := at + i + len(name)
-			to := from
-			for to < len(s) && !strings.ContainsRune("& \"'<>\n", rune(s[to])) {
-				to++
-			}
-			s = s[:from] + hidden + s[to:]
-			at = from + len(hidden)
-		}
-	}
+func Redact(s string, secrets ...string) string {
+	s = signature.ReplaceAllString(s, "${1}="+hidden)
 	for _, secret := range secrets {
 		if len(secret) >= 4 { // shorter ones are no secret, and would tear words apart
 			s = strings.ReplaceAll(s, secret, hidden)

@@ -63,7 +63,7 @@ func (s *Store) explain(where Address, err error) error {
 	} else {
 		s.explainNetwork(e, err)
 	}
-	e.What, e.Do = redact(e.What, s.secrets()...), redact(e.Do, s.secrets()...)
+	e.What, e.Do = Redact(e.What, s.secrets()...), Redact(e.Do, s.secrets()...)
 	return e
 }
 

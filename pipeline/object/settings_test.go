@@ -40,10 +40,28 @@ func TestRedact(t *testing.T) {
 		"a plain text with a@b.example":                         "a plain text with a@b.example",
 		"s3://mail/weeks/a@b.eml":                               "s3://mail/weeks/a@b.eml",
 	} {
-		if got := redact(in, "pa/ss+word", ""); got != want {
-			t.Errorf("redact(%q) = %q, want %q", in, got, want)
+		if got := Redact(in, "pa/ss+word", ""); got != want {
+			t.Errorf("Redact(%q) = %q, want %q", in, got, want)
 		}
 	}
+}
+
+// FuzzParse: an address that is taken is written as it was read, and none that lets others in is repeated.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"s3://mail/weeks/a.mbox", "s3://mail", "s3://u:p@mail/k", "s3://mail/k?X-Amz-Signature=ab", "s3://", "file"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		a, err := Parse(s)
+		if err == nil && a.String() != s && a.String() != s+"/" {
+			t.Errorf("%q became %q", s, a)
+		}
+		if once := Redact(s); Redact(once) != once {
+			t.Errorf("%q, redacted again: %q", once, Redact(once))
+		}
+		_ = a.Base()
+		_, _ = rangeOf(s, 5)
+	})
 }
 
 // TestSettings: the environment is read as the AWS tools read it.

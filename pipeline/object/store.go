@@ -64,7 +64,7 @@ func Open(ctx context.Context) (*Store, error) {
 		Creds: s.creds, Secure: secure, Region: set.region, MaxRetries: requestTries, Transport: through(transport, set.endpoint.Hostname()),
 	})
 	if err != nil {
-		return nil, &Error{What: "AWS_ENDPOINT_URL: " + redact(err.Error(), s.secrets()...)}
+		return nil, &Error{What: "AWS_ENDPOINT_URL: " + Redact(err.Error(), s.secrets()...)}
 	}
 	return s, nil
 }
