@@ -1,11 +1,9 @@
 """One training step at the shape of MiniLM-L6 in PyTorch: forward, backward, clipping, AdamW.
 
-The other side of BenchmarkStep; run both on the same quiet machine, one core each:
-
-    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python3 attention/train/peers/torch_step.py
-    GOMAXPROCS=1 go test ./attention/train -run '^$' -bench '^BenchmarkStep$'
+The other side of BenchmarkStep; compare.sh runs both. Arguments: messages, tokens, seconds.
 """
 import resource
+import sys
 import time
 
 import torch
@@ -33,23 +31,27 @@ class Classifier(nn.Module):
         return self.classify(torch.tanh(self.pool(self.layers(x)[:, 0])))
 
 
-for batch, tokens in ((16, 128), (8, 256)):
-    model = Classifier()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.01)
-    ids = torch.randint(0, 30522, (batch, tokens))
-    labels = torch.arange(batch) % 8
+batch, tokens, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+model = Classifier()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.01)
+ids = torch.randint(0, 30522, (batch, tokens))
+labels = torch.arange(batch) % 8
 
-    def step():
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(ids), labels).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
 
+def step():
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(ids), labels).backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+
+
+step()
+began, cpu, steps, best = time.perf_counter(), time.process_time(), 0, float("inf")
+while time.perf_counter() - began < seconds or steps < 3:
+    start = time.perf_counter()
     step()
-    began, cpu, steps = time.perf_counter(), time.process_time(), 0
-    while time.perf_counter() - began < 15:
-        step()
-        steps += 1
-    wall, cpu = time.perf_counter() - began, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"PyTorch {batch} x {tokens}: {steps * batch * tokens / wall:.0f} tokens/s, {steps * batch * tokens / cpu:.0f} per CPU second, peak {peak} MiB")
+    best = min(best, time.perf_counter() - start)
+    steps += 1
+cpu = time.process_time() - cpu
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // 1000000
+print(batch * tokens / best, "best-tokens/s", steps * batch * tokens / cpu, "tokens/CPU-s", peak, "peak-MB")
