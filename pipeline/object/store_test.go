@@ -40,7 +40,7 @@ type fakeStore struct {
 	asked   []string // method, path and Range of each request
 }
 
-func newFakeStore(t *testing.T) *fakeStore {
+func newFakeStore(t testing.TB) *fakeStore {
 	t.Helper()
 	f := &fakeStore{backend: s3mem.New()}
 	if err := f.backend.CreateBucket("mail"); err != nil {
@@ -103,7 +103,7 @@ func (f *fakeStore) requests() []string {
 }
 
 // put stores an object, past the front door.
-func (f *fakeStore) put(t *testing.T, key string, data []byte) {
+func (f *fakeStore) put(t testing.TB, key string, data []byte) {
 	t.Helper()
 	if _, err := f.backend.PutObject("mail", key, map[string]string{"Last-Modified": time.Now().UTC().Format(http.TimeFormat)}, bytes.NewReader(data), int64(len(data)), nil); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func (c *cutAfter) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-func openStore(t *testing.T) *Store {
+func openStore(t testing.TB) *Store {
 	t.Helper()
 	s, err := Open(t.Context())
 	if err != nil {
@@ -731,5 +731,38 @@ func TestReadAheadFails(t *testing.T) {
 				t.Fatalf("%d: %q, %v", i, data, err)
 			}
 		}
+	}
+}
+
+// BenchmarkFolder reads 200 objects of 4 KB from a store 20 ms away, as a folder and one by one.
+func BenchmarkFolder(b *testing.B) {
+	f := newFakeStore(b)
+	for i := range 200 {
+		f.put(b, fmt.Sprintf("w/%03d.eml", i), noise(4096))
+	}
+	f.setFault(func(http.ResponseWriter, *http.Request) bool {
+		time.Sleep(20 * time.Millisecond)
+		return false
+	})
+	for _, listed := range []bool{true, false} {
+		b.Run(fmt.Sprintf("ahead=%v", listed), func(b *testing.B) {
+			for b.Loop() {
+				bucket := openStore(b).Bucket(b.Context(), "mail")
+				if listed {
+					if _, err := bucket.ReadDir("w"); err != nil {
+						b.Fatal(err)
+					}
+				}
+				for i := range 200 {
+					file, err := bucket.Open(fmt.Sprintf("w/%03d.eml", i))
+					if err != nil {
+						b.Fatal(err)
+					}
+					if n, err := io.Copy(io.Discard, file); n != 4096 || err != nil {
+						b.Fatal(n, err)
+					}
+				}
+			}
+		})
 	}
 }
