@@ -102,7 +102,9 @@ func (c *Compare) flipWords() string {
 	if f.Flipped() == 0 {
 		return "Every prediction is the same."
 	}
-	s := fmt.Sprintf("%s: %s got worse, %s better", plural(f.Flipped(), "prediction changed", "predictions changed"), count(f.Negative), count(f.Positive))
+	share := newRate(f.Flipped(), c.Sets.Paired, 0)
+	s := fmt.Sprintf("%s (%s, 95 %% interval %s): %s got worse, %s better",
+		plural(f.Flipped(), "prediction changed", "predictions changed"), percent(share.Rate), share.interval(), count(f.Negative), count(f.Positive))
 	if f.Neutral > 0 {
 		s += fmt.Sprintf(", %s went from one wrong queue to another", count(f.Neutral))
 	}
@@ -311,6 +313,14 @@ func (c *Compare) flipTable(caption string, list []Flip) *table.Table {
 	return t
 }
 
+// precision is that of the side's weights, as its first run has it.
+func (s *Side) precision() string {
+	if len(s.Runs) == 0 || s.Runs[0].Precision == "" {
+		return "-"
+	}
+	return s.Runs[0].Precision
+}
+
 // sideTable puts what both runs are and cost side by side.
 func (c *Compare) sideTable() *table.Table {
 	t := &table.Table{Caption: "Baseline and candidate side by side", Columns: []table.Column{
@@ -319,6 +329,9 @@ func (c *Compare) sideTable() *table.Table {
 	a, b := &c.Baseline, &c.Candidate
 	t.Add("model", a.Name, b.Name, "")
 	t.Add("reads", settingsOf(a), settingsOf(b), "")
+	if x, y := a.precision(), b.precision(); x != y {
+		t.Add("weights", x, y, "")
+	}
 	o := &c.Overall
 	t.Add("misroutes", count(o.Base.Wrong), count(o.Cand.Wrong), signed(o.Cand.Wrong-o.Base.Wrong))
 	t.Add("misroute rate", percent(o.Base.Rate), percent(o.Cand.Rate), pointsOf(o.Pairs.Difference))
