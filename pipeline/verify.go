@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"os"
+	"path/filepath"
 	"reflect"
 	"sort"
 
@@ -14,68 +16,147 @@ import (
 	"misroute/tokenize/window"
 )
 
-// Recount counts a finished run's rows and rejects anew.
-func Recount(f *result.Folder) (result.Ledger, map[string]result.SourceLedger) {
-	w := writer{sources: map[string]*result.SourceLedger{}, queues: map[string]bool{}, asRouted: len(f.Run.Queues) == 0}
-	for _, q := range f.Run.Queues {
-		w.queues[q] = true
-	}
-	for i := range f.Rows {
-		w.count(&f.Rows[i])
-	}
-	for i := range f.Rejects {
-		w.countReject(&f.Rejects[i])
-	}
-	sources := map[string]result.SourceLedger{}
-	for name, s := range w.sources {
-		sources[name] = *s
-	}
-	return w.ledger, sources
+// Checked is what a finished run's files say by themselves.
+type Checked struct {
+	Rows, Readings, Rejects int64
+	Problems                []string
 }
 
-// Problems lists what is wrong with a finished run by its own files alone: a ledger that does not
-// balance, rows out of order or twice, a prediction that is not its highest score, more tokens read
-// than the cap allows, readings of no row, a control that differs. At most a few of each kind.
-func Problems(f *result.Folder) []string {
-	p := problems{counts: map[string]int{}}
-	ledger, sources := Recount(f)
-	if ledger != f.Run.Ledger {
-		p.say("ledger", "the run says %+v, its rows say %+v", f.Run.Ledger, ledger)
+// Check counts the rows of the finished run in dir anew and lists what is wrong with it by its own files
+// alone: a ledger that does not balance, records out of order or twice, a prediction that is not its
+// highest score, more tokens read than the cap allows, readings of no row, a control that differs. At
+// most a few of each kind. The files are read side by side, a few rows at a time.
+func Check(dir string, run *result.Run) (Checked, error) {
+	c := checker{problems: problems{counts: map[string]int{}}, run: run, order: map[string]int{}}
+	for i, in := range run.Inputs {
+		c.order[in.Name] = i
 	}
-	for _, s := range f.Run.Sources {
-		got := sources[s.Source]
-		got.Source, got.Format, got.Incomplete, got.IncompleteAt = s.Source, s.Format, s.Incomplete, s.IncompleteAt
-		if got != s {
-			p.say("source ledger", "%s: the run says %+v, its rows say %+v", s.Source, s, got)
-		}
-	}
-	order := map[string]int{}
-	for i, in := range f.Run.Inputs {
-		order[in.Name] = i
-	}
-	rows := map[result.Place]*result.Row{}
+	w := newWriter(nil, run.Queues, len(run.Queues) == 0, "")
+	readings, stop := inOrder(&c, dir, result.ReadingsFile, "reading", (*result.Reading).Place)
+	defer stop()
+	rejects, stop := inOrder(&c, dir, result.RejectsFile, "reject", (*result.Reject).Place)
+	defer stop()
 	last := position{-1, 0}
-	for i := range f.Rows {
-		r := &f.Rows[i]
-		at := position{order[r.Source], r.RecordNo}
+	for row, err := range result.Stream[result.Row](filepath.Join(dir, result.ResultsFile)) {
+		if err != nil {
+			return c.checked, err
+		}
+		r := &row
+		c.checked.Rows++
+		w.count(r)
+		at := c.position(r.Place())
 		if !last.before(at) {
-			p.say("order", "%s record %d stands after record %d", r.Source, r.RecordNo, last.recordNo)
+			c.say("order", "%s record %d stands after record %d", r.Source, r.RecordNo, last.recordNo)
 		}
 		last = at
-		rows[r.Place()] = r
-		p.row(f, r)
-	}
-	for i := range f.Readings {
-		x := &f.Readings[i]
-		r := rows[x.Place()]
-		switch {
-		case r == nil:
-			p.say("reading", "%s record %d: a reading of no row", x.Source, x.RecordNo)
-		case x.Kind == result.ReadControl && (x.Prediction != r.Prediction || x.Score != r.Score):
-			p.say("control", "%s record %d: read again it went to %s (%v), at first to %s (%v)", x.Source, x.RecordNo, x.Prediction, x.Score, r.Prediction, r.Score)
+		c.row(r)
+		c.readings(r, at, readings)
+		for x := rejects.upTo(at); x != nil; x = rejects.upTo(at) {
+			if c.position(x.Place()) == at {
+				c.say("twice", "%s record %d is a row and a reject", x.Source, x.RecordNo)
+			}
+			c.checked.Rejects++
+			w.countReject(x)
 		}
 	}
-	return p.list()
+	end := position{len(run.Inputs) + 1, 0}
+	for x := readings.upTo(end); x != nil; x = readings.upTo(end) {
+		c.checked.Readings++
+		c.say("reading", "%s record %d: a reading of no row", x.Source, x.RecordNo)
+	}
+	for x := rejects.upTo(end); x != nil; x = rejects.upTo(end) {
+		c.checked.Rejects++
+		w.countReject(x)
+	}
+	c.ledger(w)
+	c.checked.Problems = c.list()
+	for _, err := range []error{readings.err, rejects.err} {
+		if err != nil {
+			return c.checked, err
+		}
+	}
+	return c.checked, nil
+}
+
+// checker compares the files of a run.
+type checker struct {
+	problems
+	run     *result.Run
+	order   map[string]int // source -> its place among the inputs
+	checked Checked
+}
+
+func (c *checker) position(p result.Place) position { return position{c.order[p.Source], p.RecordNo} }
+
+// ledger compares what was counted with what the run says.
+func (c *checker) ledger(w *writer) {
+	if w.ledger != c.run.Ledger {
+		c.say("ledger", "the run says %+v, its rows say %+v", c.run.Ledger, w.ledger)
+	}
+	for _, s := range c.run.Sources {
+		got := *w.source(s.Source)
+		got.Source, got.Format, got.Incomplete, got.IncompleteAt = s.Source, s.Format, s.Incomplete, s.IncompleteAt
+		if got != s {
+			c.say("source ledger", "%s: the run says %+v, its rows say %+v", s.Source, s, got)
+		}
+	}
+}
+
+// readings compares a row with the readings up to it.
+func (c *checker) readings(r *result.Row, at position, list *ordered[result.Reading]) {
+	for x := list.upTo(at); x != nil; x = list.upTo(at) {
+		c.checked.Readings++
+		switch {
+		case c.position(x.Place()) != at || x.Member != r.Member:
+			c.say("reading", "%s record %d: a reading of no row", x.Source, x.RecordNo)
+		case x.Kind == result.ReadControl && (x.Prediction != r.Prediction || x.Score != r.Score):
+			c.say("control", "%s record %d: read again it went to %s (%v), at first to %s (%v)", x.Source, x.RecordNo, x.Prediction, x.Score, r.Prediction, r.Score)
+		}
+	}
+}
+
+// ordered reads a file of a run record by record.
+type ordered[T any] struct {
+	next func() (T, error, bool)
+	at   func(*T) position
+	row  T
+	ok   bool
+	err  error
+}
+
+// inOrder opens a file of a run; what stands out of order in it is a problem.
+func inOrder[T any](c *checker, dir, file, what string, place func(*T) result.Place) (*ordered[T], func()) {
+	next, stop := iter.Pull2(result.Stream[T](filepath.Join(dir, file)))
+	o := &ordered[T]{next: next}
+	last := position{-1, 0}
+	o.at = func(x *T) position {
+		at := c.position(place(x))
+		if at.before(last) {
+			c.say("order", "%s: %s record %d stands after record %d", what, place(x).Source, at.recordNo, last.recordNo)
+		}
+		last = at
+		return at
+	}
+	o.advance()
+	if errors.Is(o.err, os.ErrNotExist) { // a run of an older version may lack it
+		o.err = nil
+	}
+	return o, stop
+}
+
+func (o *ordered[T]) advance() { o.row, o.err, o.ok = o.next() }
+
+// upTo gives the next record that stands at or before a position; nil: there is none.
+func (o *ordered[T]) upTo(p position) *T {
+	if !o.ok || o.err != nil {
+		return nil
+	}
+	if at := o.at(&o.row); p.before(at) {
+		return nil
+	}
+	row := o.row
+	o.advance()
+	return &row
 }
 
 // problems collects a few examples of each kind.
@@ -104,14 +185,14 @@ func (p *problems) list() []string {
 	return append(p.examples, kinds...)
 }
 
-func (p *problems) row(f *result.Folder, r *result.Row) {
+func (c *checker) row(r *result.Row) {
 	where := fmt.Sprintf("%s record %d", r.Source, r.RecordNo)
-	if r.RunID != f.Run.RunID {
-		p.say("run id", "%s belongs to run %s", where, r.RunID)
+	if r.RunID != c.run.RunID {
+		c.say("run id", "%s belongs to run %s", where, r.RunID)
 	}
 	if !r.Scored() {
 		if r.Prediction != "" || len(r.Scores) > 0 {
-			p.say("status", "%s is %s and has a prediction", where, r.Status)
+			c.say("status", "%s is %s and has a prediction", where, r.Status)
 		}
 		return
 	}
@@ -124,14 +205,14 @@ func (p *problems) row(f *result.Folder, r *result.Row) {
 			}
 		}
 		if math.Abs(sum-1) > 1e-4 {
-			p.say("scores", "%s: they sum to %v", where, sum)
+			c.say("scores", "%s: they sum to %v", where, sum)
 		}
 		if best.Score != r.Score {
-			p.say("prediction", "%s: %s has %v, the highest score is %s with %v", where, r.Prediction, r.Score, best.Queue, best.Score)
+			c.say("prediction", "%s: %s has %v, the highest score is %s with %v", where, r.Prediction, r.Score, best.Queue, best.Score)
 		}
 	}
 	if r.TokensKept > r.TokensTotal || r.Cap > 0 && r.Strategy != window.KeepWindows.String() && r.TokensKept > r.Cap {
-		p.say("cap", "%s: %d of %d tokens read at cap %d", where, r.TokensKept, r.TokensTotal, r.Cap)
+		c.say("cap", "%s: %d of %d tokens read at cap %d", where, r.TokensKept, r.TokensTotal, r.Cap)
 	}
 }
 
@@ -167,21 +248,25 @@ func (s *picked) Sources() []mail.Source {
 	return list
 }
 
-// Rescore evaluates n of the run's scored messages again, spread evenly over it, from the source, and
-// says what differs; nothing of the run is written. o must be the options that the run was made with.
-func Rescore(ctx context.Context, src Source, labels Identifier, f *result.Folder, o Options, n int) (compared int, differences []string, err error) {
+// Rescore evaluates n of the scored messages of the run in folder again, spread evenly over it, from the
+// source, and says what differs; nothing of the run is written. o must be the options that the run was
+// made with.
+func Rescore(ctx context.Context, src Source, labels Identifier, folder string, run *result.Run, o Options, n int) (compared int, differences []string, err error) {
 	want := map[result.Place]bool{}
 	old := map[result.Place]*result.Row{}
-	var scored []*result.Row
-	for i := range f.Rows {
-		if f.Rows[i].Scored() {
-			scored = append(scored, &f.Rows[i])
+	scored, take := int64(0), min(int64(n), run.Ledger.Scored)
+	for row, err := range result.Stream[result.Row](filepath.Join(folder, result.ResultsFile)) {
+		if err != nil {
+			return 0, nil, err
 		}
-	}
-	for k := range min(n, len(scored)) {
-		r := scored[k*len(scored)/min(n, len(scored))]
-		want[r.Place()] = true
-		old[r.Place()] = r
+		if !row.Scored() {
+			continue
+		}
+		if k := int64(len(old)); k < take && scored == k*run.Ledger.Scored/take {
+			want[row.Place()] = true
+			old[row.Place()] = &row
+		}
+		scored++
 	}
 	dir, err := os.MkdirTemp("", "misroute-verify-")
 	if err != nil {
@@ -192,6 +277,7 @@ func Rescore(ctx context.Context, src Source, labels Identifier, f *result.Folde
 	if err != nil {
 		return 0, nil, err
 	}
+	defer out.Close()
 	s, err := Run(ctx, Only(src, want), labels, out, o)
 	if err != nil {
 		return 0, nil, err

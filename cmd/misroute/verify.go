@@ -41,21 +41,29 @@ func VerifyCommand() *cli.Command {
 
 func runVerify(ctx context.Context, c *cli.Context, stdout io.Writer) error {
 	dir := c.Args().First()
-	f, err := readRun(ctx, dir)
+	folder, err := bucketsOf(ctx).runCopy(ctx, dir)
 	if err != nil {
 		return usageError(err)
 	}
-	found := pipeline.Problems(f)
-	if id := f.Run.ID(); id != f.Run.RunID {
-		found = append(found, fmt.Sprintf("run id: the facts hash to %s, the file says %s", id, f.Run.RunID))
+	run, err := result.ReadFinished(folder)
+	if err != nil {
+		return usageError(err)
+	}
+	checked, err := pipeline.Check(folder, &run)
+	if err != nil {
+		return usageError(err)
+	}
+	found := checked.Problems
+	if id := run.ID(); id != run.RunID {
+		found = append(found, fmt.Sprintf("run id: the facts hash to %s, the file says %s", id, run.RunID))
 	}
 	for _, p := range found {
 		fmt.Fprintln(stdout, p)
 	}
-	fmt.Fprintf(stdout, "%s: run %s, %d rows, %d readings, %d rejects: %s\n", dir, f.Run.RunID, len(f.Rows), len(f.Readings), len(f.Rejects), verdictWord(len(found)))
+	fmt.Fprintf(stdout, "%s: run %s, %d rows, %d readings, %d rejects: %s\n", dir, run.RunID, checked.Rows, checked.Readings, checked.Rejects, verdictWord(len(found)))
 	n := len(found)
 	if exports := c.Args().Tail(); len(exports) > 0 {
-		bad, err := verifySource(ctx, c, f, exports, stdout)
+		bad, err := verifySource(ctx, c, folder, &run, exports, stdout)
 		if err != nil {
 			return err
 		}
@@ -75,7 +83,7 @@ func verdictWord(problems int) string {
 }
 
 // verifySource evaluates a sample again.
-func verifySource(ctx context.Context, c *cli.Context, f *result.Folder, exports []string, stdout io.Writer) (problems int, err error) {
+func verifySource(ctx context.Context, c *cli.Context, folder string, run *result.Run, exports []string, stdout io.Writer) (problems int, err error) {
 	if err := matchExports(ctx, &exports); err != nil {
 		return 0, usageError(err)
 	}
@@ -83,7 +91,7 @@ func verifySource(ctx context.Context, c *cli.Context, f *result.Folder, exports
 	if err != nil {
 		return 0, err
 	}
-	if len(f.Run.Caps) > 0 {
+	if len(run.Caps) > 0 {
 		if o.Caps, o.Strategies, err = bindSweep(c); err != nil {
 			return 0, err
 		}
@@ -97,9 +105,9 @@ func verifySource(ctx context.Context, c *cli.Context, f *result.Folder, exports
 	if err != nil {
 		return 0, usageError(err)
 	}
-	if key["all"] != f.Run.Key {
+	if key["all"] != run.Key {
 		return 0, usagef("the run was made with other options, another model or another kernel (model %s, cap %d %s, kernel %s): give verify the flags of its eval",
-			f.Run.Model.Name, f.Run.Cap, f.Run.Strategy, f.Run.Kernel)
+			run.Model.Name, run.Cap, run.Strategy, run.Kernel)
 	}
 	src, err := openExports(ctx, &exports, o.Mail)
 	if err != nil {
@@ -107,9 +115,9 @@ func verifySource(ctx context.Context, c *cli.Context, f *result.Folder, exports
 	}
 	defer src.Close()
 	p := o.Pipeline(r)
-	p.Workers, p.Memory = o.workers, o.memory
+	p.Workers, p.Memory = o.workers, limitMemory(o.memory)
 	p.Shard = pipeline.Shard{} // the places are the run's own
-	n, differences, err := pipeline.Rescore(ctx, src, &o.Mail.Labels, f, p, c.Int("sample"))
+	n, differences, err := pipeline.Rescore(ctx, src, &o.Mail.Labels, folder, run, p, c.Int("sample"))
 	if err != nil {
 		return 0, err
 	}
@@ -118,7 +126,7 @@ func verifySource(ctx context.Context, c *cli.Context, f *result.Folder, exports
 	}
 	problems = len(differences)
 	for i, in := range src.Sources() {
-		if i >= len(f.Run.Inputs) || in.SHA256 != f.Run.Inputs[i].SHA256 {
+		if i >= len(run.Inputs) || in.SHA256 != run.Inputs[i].SHA256 {
 			fmt.Fprintf(stdout, "checksum: %s is not the file that was evaluated\n", in.Name)
 			problems++
 		}

@@ -74,12 +74,21 @@ func (p CoveragePoint) Risk() Ratio { return Ratio{p.Wrong, p.Routed} }
 // coverage (Routed over the last point's Routed) against risk. Messages of equal score are routed
 // or held back together.
 func CoverageRisk(score []float64, wrong []bool) []CoveragePoint {
-	order := make([]int, len(score))
-	for i := range order {
-		order[i] = i
+	if len(score) == 0 {
+		return nil
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(score[b], score[a]) })
-	var out []CoveragePoint
+	order := make([]int32, len(score))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(score[b], score[a]) })
+	distinct := 0
+	for at, i := range order {
+		if at+1 == len(order) || score[order[at+1]] != score[i] {
+			distinct++
+		}
+	}
+	out := make([]CoveragePoint, 0, distinct)
 	p := CoveragePoint{}
 	for at, i := range order {
 		p.Threshold = score[i]
