@@ -103,6 +103,11 @@ type relativeScores struct {
 	keys        []float32 // T x wide: p2c by column, from column first on; nil without p2c
 	first, last int       // the columns that occur
 	wide        int
+
+	// All offsets up to below have the first column that occurs, all from above on the last one: far keys
+	// share one distance. Their p2c, one number a key, stands side by side.
+	farthest, below, above int // farthest is the lowest offset
+	keysBelow, keysAbove   []float32
 }
 
 // scores prepares for rows queries and the keys of a message of that many tokens; p2c asks for room
@@ -110,18 +115,26 @@ type relativeScores struct {
 func (d *distanceTable) scores(tokens, rows int, p2c bool, ws *Workspace) relativeScores {
 	r := relativeScores{tokens: tokens, columns: d.offsets(tokens)}
 	r.left, r.right = d.near()
-	r.first, r.last = r.column(1-rows), r.column(tokens-1)+1
+	r.farthest = 1 - rows
+	r.first, r.last = r.column(r.farthest), r.column(tokens-1)+1
 	r.wide = d.Rows()
 	r.queries = ws.floats.take(mostQueries * r.wide)
 	if p2c {
 		r.keys = ws.floats.take(tokens * r.wide)
+		r.keysBelow, r.keysAbove = ws.floats.take(tokens), ws.floats.take(tokens)
+		for r.below = r.farthest; r.below < tokens-1 && r.column(r.below+1) == r.first; {
+			r.below++
+		}
+		for r.above = tokens - 1; r.above > r.farthest && r.column(r.above-1) == r.last-1; {
+			r.above--
+		}
 	}
 	return r
 }
 
 // relativeFloats is the scratch that scores takes, and the larger blocks of scores.
 func relativeFloats(tokens, rows int) int {
-	return (mostQueries+tokens)*rows + mostQueries*scoresStride(tokens) + 3*16
+	return (mostQueries+tokens)*rows + mostQueries*scoresStride(tokens) + 2*tokens + 5*16
 }
 
 // column of a key at that offset from its query.
@@ -129,8 +142,13 @@ func (r *relativeScores) column(offset int) int { return int(r.columns[len(r.col
 
 // answer computes the products of all keys (T x HS, ld between rows) with the query-side table.
 func (r *relativeScores) answer(keys []float32, ld int, posQueries *kernel.Packed) {
-	r.first = posQueries.PanelStart(r.first)
+	lowest := r.column(r.farthest)
+	r.first = posQueries.PanelStart(lowest)
 	kernel.MatMulPart(r.keys, r.wide, keys, ld, r.tokens, posQueries, r.first, r.last, 0, posQueries.K)
+	for k := range r.tokens {
+		row := r.keys[k*r.wide:]
+		r.keysBelow[k], r.keysAbove[k] = row[lowest-r.first], row[r.last-1-r.first]
+	}
 }
 
 // add adds both terms to the scores (n x T, ld between rows) of the queries from query on; q is their
@@ -176,8 +194,16 @@ const keyStrip = 16
 // addP2C adds for each pair the key's product with the row of their distance. The queries of a block
 // find their columns side by side in the key's row.
 func (r *relativeScores) addP2C(scores []float32, ld int, query, n int) {
-	for j := 0; j < r.tokens; j += keyStrip {
-		last := min(j+keyStrip, r.tokens)
+	// keys that are far below every query of the block, and keys that are far above
+	near := min(max(0, query+r.below+1), r.tokens)
+	far := max(near, min(r.tokens, query+n-1+r.above))
+	for i := range n {
+		row := scores[i*ld:][:r.tokens]
+		kernel.Add(row[:near], r.keysBelow[:near])
+		kernel.Add(row[far:], r.keysAbove[far:])
+	}
+	for j := near; j < far; j += keyStrip {
+		last := min(j+keyStrip, far)
 		i := 0
 		for ; i+8 <= n; i += 8 {
 			r.addP2C8(scores[i*ld:], ld, query+i, j, last)
