@@ -10,28 +10,29 @@ import (
 	"misroute/pipeline/result"
 )
 
-// checked writes a run that [Run] left, with a change, and checks it.
-func checked(t *testing.T, change func(*result.Folder)) Checked {
+// finished leaves a run as [Run] does.
+func finished(t *testing.T) (dir string) {
 	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	p := start(t, dir, false)
 	s, err := Run(context.Background(), &slice{raws: export(400)}, labels(t), p, options(2))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Inputs = []result.InputFacts{{Name: "week.mbox"}}
-	run := result.Run{Schema: result.SchemaVersion, RunID: "x", Queues: []string{"short", "refunds"}, Ledger: s.Ledger, Sources: s.Sources, Inputs: s.Inputs}
-	if _, err := p.Assemble(run, s.Measured); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Publish(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := result.ReadFolder(dir)
+	assemble(t, p, result.Run{Schema: result.SchemaVersion, RunID: "x", Queues: []string{"short", "refunds"}}, s)
+	return dir
+}
+
+// changed checks a copy of the run in which something is changed.
+func changed(t *testing.T, run string, change func(*result.Folder)) Checked {
+	t.Helper()
+	f, err := result.ReadFolder(run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change(f)
+	dir := t.TempDir()
 	if err := result.WriteFolder(dir, f); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func checked(t *testing.T, change func(*result.Folder)) Checked {
 }
 
 func TestCheck(t *testing.T) {
-	c := checked(t, func(*result.Folder) {})
+	run := finished(t)
+	c := changed(t, run, func(*result.Folder) {})
 	// 10 of 400 are unreadable, as in TestWorkersLeaveNoTrace.
 	if len(c.Problems) > 0 || c.Rows != 390 || c.Rejects != 10 || c.Readings == 0 {
 		t.Errorf("%d rows, %d rejects, %d readings: %q; want 390, 10, some, nothing wrong", c.Rows, c.Rejects, c.Readings, c.Problems)
@@ -65,7 +67,7 @@ func TestCheck(t *testing.T) {
 		"more than the cap":    {func(f *result.Folder) { f.Rows[0].TokensKept = f.Rows[0].TokensTotal + 1 }, "cap: week.mbox record 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checked(t, x.change).Problems
+			got := changed(t, run, x.change).Problems
 			if !slices.ContainsFunc(got, func(p string) bool { return strings.HasPrefix(p, x.want) }) {
 				t.Errorf("problems %s, want one that begins with %q", fmt.Sprintf("%.300q", got), x.want)
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -68,14 +69,20 @@ func compress(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	data, err := os.ReadFile(ts.MkAbs(args[0]))
 	ts.Check(err)
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err = w.Write(data)
-	ts.Check(err)
-	ts.Check(w.Close())
-	out := b.Bytes()
+	out := gzipped(ts, data)
 	if keep > 0 {
 		out = out[:min(keep, len(out))]
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0])+".gz", out, 0o644))
+}
+
+// gzipped compresses.
+func gzipped(t interface{ Fatalf(string, ...any) }, data []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(data)
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatalf("gzip: %v", err)
+	}
+	return b.Bytes()
 }
