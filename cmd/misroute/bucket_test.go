@@ -31,7 +31,8 @@ import (
 //	secretless FOLDER        fails where a file holds a credential
 //	damage FOLDER            turns a bit in every weight file below it
 //	fault KIND [N|KEY]       makes the store misbehave: cut N (objects break off after N bytes each), busy N
-//	                         (the next N requests get 503), changed (another content after the first bytes),
+//	                         (the next N requests get 503), dropped N (the next N uploads break off),
+//	                         changed (another content after the first bytes),
 //	                         lost (the export breaks off, and from then on nobody may read),
 //	                         refuse KEY (no writing there), deny, region, none
 func TestBucketScripts(t *testing.T) {
@@ -177,7 +178,7 @@ func (s *scriptStore) fault(kind, arg string) {
 func (s *scriptStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	kind, key, n := s.kind, s.key, s.n
-	if kind == "busy" {
+	if kind == "busy" || kind == "dropped" && r.Method == http.MethodPut {
 		s.n--
 	}
 	s.mu.Unlock()
@@ -192,6 +193,9 @@ func (s *scriptStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case kind == "busy" && n > 0:
 		refuse(w, http.StatusServiceUnavailable, "SlowDown", "")
+	case kind == "dropped" && r.Method == http.MethodPut && n > 0:
+		io.CopyN(io.Discard, r.Body, 1000)
+		panic(http.ErrAbortHandler)
 	case kind == "deny", kind == "refuse" && r.Method == http.MethodPut && strings.HasSuffix(name, key):
 		refuse(w, http.StatusForbidden, "AccessDenied", "")
 	case kind == "region":

@@ -88,7 +88,7 @@ func (b *Bucket) ReadDir(name string) ([]fs.DirEntry, error) {
 func (s *Store) Stat(ctx context.Context, where Address) (Info, error) {
 	o, err := s.client.StatObject(ctx, where.Bucket, where.Key, minio.StatObjectOptions{})
 	var answer minio.ErrorResponse
-	if errors.As(err, &answer) && answer.StatusCode == http.StatusBadRequest {
+	if errors.As(err, &answer) && (answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusForbidden) {
 		err = s.reason(ctx, where, err)
 	}
 	if err != nil {

@@ -1,6 +1,10 @@
 package object
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,5 +131,49 @@ func TestSettings(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestRoles: without keys and files, the container's role counts, and then the machine's.
+func TestRoles(t *testing.T) {
+	newFakeStore(t)
+	const answer = `{"Code":"Success","AccessKeyId":"AKIAROLE","SecretAccessKey":"rolesecret","Token":"roletoken","Expiration":"2100-01-01T00:00:00Z"}`
+	meta := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method + " " + r.URL.Path {
+		case "PUT /latest/api/token":
+			fmt.Fprint(w, "session")
+		case "GET /latest/meta-data/iam/security-credentials/":
+			fmt.Fprint(w, "reader")
+		case "GET /latest/meta-data/iam/security-credentials/reader", "GET /container":
+			fmt.Fprint(w, answer)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer meta.Close()
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	for _, env := range []map[string]string{
+		{"AWS_EC2_METADATA_DISABLED": "", "AWS_EC2_METADATA_SERVICE_ENDPOINT": meta.URL},
+		{"AWS_CONTAINER_CREDENTIALS_FULL_URI": meta.URL + "/container"},
+	} {
+		for name, v := range env {
+			t.Setenv(name, v)
+		}
+		s, err := Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.creds.GetWithContext(s.client.CredContext())
+		if err != nil || v.AccessKeyID != "AKIAROLE" || v.SessionToken != "roletoken" || s.who != "the role of this machine" {
+			t.Errorf("%v: %s as %q, %v", env, v.AccessKeyID, s.who, err)
+		}
+		if err := s.explain(Address{"mail", "k"}, errors.New("rolesecret, roletoken")); strings.Contains(err.Error(), "role") {
+			t.Errorf("shown: %v", err)
+		}
+	}
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", meta.URL+"/nothing")
+	if _, err := Open(t.Context()); err == nil || !strings.Contains(err.Error(), "the role of this container gives no credentials") {
+		t.Errorf("got %v", err)
 	}
 }
