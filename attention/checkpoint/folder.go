@@ -9,6 +9,7 @@ package checkpoint
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,10 +36,32 @@ type Folder struct {
 	Tokenizer string // path of tokenizer.json, else of vocab.txt; empty when the folder has none
 	DType     string // storage types of the weights, the most frequent first: "F32", "F16+F32"
 	Warnings  []string
+	// TrainedOn are the exports that `misroute train` made the model from; nil for other models.
+	TrainedOn []TrainedOn
 	// Files are config.json, the index if there is one, and the weight files, sorted by name.
 	Files []FileDigest
 	// SHA256 stands for all Files: the hex digest of the lines that sha256sum prints for them, in that order.
 	SHA256 string
+}
+
+// TrainedOn names an export that a model was trained on: its base name, and the hex digest of its bytes.
+type TrainedOn struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// trainedOn reads what training left in config.json. It is a courtesy to the reader of a report:
+// whatever else stands there is no fault of the model.
+func trainedOn(config []byte) []TrainedOn {
+	var c struct {
+		Training struct {
+			Exports []TrainedOn `json:"exports"`
+		} `json:"misroute_training"`
+	}
+	if err := json.Unmarshal(config, &c); err != nil {
+		return nil
+	}
+	return c.Training.Exports
 }
 
 // FileDigest is one file of the folder as it was read.
@@ -80,7 +103,7 @@ func load(dir string, o Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{Dir: dir, Tokenizer: findTokenizer(dir)}
+	f := &Folder{Dir: dir, Tokenizer: findTokenizer(dir), TrainedOn: trainedOn(config)}
 	digests := digestLater(dir, append(weights.open, configFile))
 	f.Model, f.Warnings, err = family.load(config, weights, o)
 	files, digestErr := digests()

@@ -273,6 +273,7 @@ func (o *evalOptions) into(ctx context.Context, partial *result.Partial, r route
 			return nil, fmt.Errorf("the model changed during the run: %w; put the old file back and go on with --resume, or start over", err)
 		}
 	}
+	summary.Warnings = append(summary.Warnings, learned(r, summary.Inputs)...)
 	for _, warning := range summary.Warnings {
 		fmt.Fprintf(stderr, "misroute: %s\n", warning)
 	}
@@ -284,6 +285,19 @@ func (o *evalOptions) into(ctx context.Context, partial *result.Partial, r route
 		return nil, fmt.Errorf("%w; every message is done and kept: finish with --resume --out %s", err, o.out)
 	}
 	return w, nil
+}
+
+// learned warns of exports that the router was trained on.
+func learned(r router.Router, inputs []result.InputFacts) (warnings []string) {
+	if r == nil {
+		return nil
+	}
+	for _, in := range inputs {
+		if slices.Contains(r.Facts().TrainedOn, in.SHA256) {
+			warnings = append(warnings, in.Name+" is mail that the router was trained on: it errs less there than on mail it has never seen")
+		}
+	}
+	return warnings
 }
 
 // narrow leaves of the source what --only-rejects asks for.

@@ -39,15 +39,16 @@ func InspectCommand() *cli.Command {
 			&cli.BoolFlag{Name: "allow-incomplete", Usage: "exit 0 for an export that is cut off"},
 		}, evaluation.MailFlags()...),
 		Action: func(c *cli.Context) error {
-			if c.NArg() == 0 {
+			paths := exportsOf(c)
+			if len(paths) == 0 {
 				return usagef("inspect needs an EXPORT: a file, a folder or - for standard input")
 			}
-			for _, e := range c.Args().Slice() {
+			for _, e := range paths {
 				if strings.HasPrefix(e, "--") {
 					return usagef("%s stands after an export: flags come first, then exports", e)
 				}
 			}
-			o := inspectOptions{paths: c.Args().Slice(), json: c.Bool("json"), jsonl: c.Bool("jsonl"),
+			o := inspectOptions{paths: paths, json: c.Bool("json"), jsonl: c.Bool("jsonl"),
 				withText: c.Bool("with-text"), rejects: c.Bool("rejects"), allowIncomplete: c.Bool("allow-incomplete")}
 			if o.withText && !o.jsonl {
 				return usagef("--with-text belongs to --jsonl")

@@ -85,7 +85,7 @@ func bindLadder(c *cli.Context) (ladderOptions, error) {
 	o := ladderOptions{
 		judge: c.String("judge"), rungs: strings.Split(c.String("rungs"), ","), cap: c.Int("cap"), format: c.String("as"),
 		train: trainOptions{
-			exports: c.Args().Slice(), subject: !c.Bool("no-subject"), dropRare: c.Int("drop-rare"), groupHeader: c.String("group-header"),
+			exports: exportsOf(c), subject: !c.Bool("no-subject"), dropRare: c.Int("drop-rare"), groupHeader: c.String("group-header"),
 			router: routerTransformer, out: "-", seed: c.Uint64("seed"), workers: c.Int("workers"), progress: c.String("progress"),
 			words:      train.BagOptions{Grams: 1, Cost: 1, Loss: train.LossBoth},
 			vocabulary: tokenize.LearnOptions{VocabSize: c.Int("vocab"), Lowercase: true},

@@ -139,7 +139,7 @@ func trainFlags() []cli.Flag {
 
 func bindTrain(c *cli.Context) (trainOptions, error) {
 	o := trainOptions{
-		exports: c.Args().Slice(), subject: !c.Bool("no-subject"), dropRare: c.Int("drop-rare"),
+		exports: exportsOf(c), subject: !c.Bool("no-subject"), dropRare: c.Int("drop-rare"),
 		router: c.String("router"), out: c.String("out"), force: c.Bool("force"), heldOut: c.Float64("held-out"),
 		seed: c.Uint64("seed"), workers: c.Int("workers"), progress: c.String("progress"),
 		vocabulary: tokenize.LearnOptions{VocabSize: c.Int("vocab"), Lowercase: !c.Bool("cased")},
@@ -387,6 +387,16 @@ func (t *trainer) learnWords(ctx context.Context, examples []train.Example) (b *
 	return b, nil
 }
 
+// facts are what config.json says about the training. The exports are named by their digests, so that
+// eval can tell when it is asked to judge a router by mail that it has learned.
+func (t *trainer) facts(router string, messages int) map[string]any {
+	exports := make([]checkpoint.TrainedOn, len(t.corpus.sources))
+	for i, s := range t.corpus.sources {
+		exports[i] = checkpoint.TrainedOn{Name: s.Name, SHA256: s.SHA256}
+	}
+	return map[string]any{"router": router, "tool": evaluation.Version, "seed": t.o.seed, "messages": messages, "exports": exports}
+}
+
 // temperature is the factor on a router's logits that makes its scores honest on the held-out messages.
 func (t *trainer) temperature(logits [][]float32) float32 {
 	labels := make([]int32, len(t.held))
@@ -399,7 +409,7 @@ func (t *trainer) temperature(logits [][]float32) float32 {
 // fitWords learns the words router: once without the held-out messages, to judge it and to make its
 // scores honest, and then once more with all of them.
 func (t *trainer) fitWords(ctx context.Context) (string, error) {
-	training := map[string]any{"router": routerWords, "tool": evaluation.Version, "seed": t.o.seed, "messages": len(t.all)}
+	training := t.facts(routerWords, len(t.all))
 	factor := float32(1)
 	judged := ""
 	if len(t.held) > 0 {

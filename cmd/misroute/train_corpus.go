@@ -28,6 +28,7 @@ type corpus struct {
 
 	read, rejected, unlabelled, repeated, filtered, rare int64
 	unmatched                                            []string // some message ids without a label
+	sources                                              []mail.Source
 	seen                                                 map[string]struct{}
 }
 
@@ -81,6 +82,7 @@ func readLabelled(ctx context.Context, o *trainOptions, update func(done, total 
 		c.add(batch, o, extractors)
 		update(r.BytesRead(), r.TotalBytes(), fmt.Sprintf("reading mail, %s messages", group(c.read)))
 	}
+	c.sources = r.Sources()
 	return c, r.Close()
 }
 

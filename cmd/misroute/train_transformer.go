@@ -12,7 +12,6 @@ import (
 	"misroute/attention"
 	"misroute/attention/checkpoint"
 	"misroute/attention/train"
-	"misroute/cmd/misroute/evaluation"
 	"misroute/tokenize"
 )
 
@@ -83,7 +82,8 @@ func (t *trainer) trainEncoder(ctx context.Context) (encoder *train.Encoder, jud
 
 func (t *trainer) writeEncoder(e *train.Encoder, judged train.Judgement) (string, error) {
 	c := &e.Config
-	training := map[string]any{"router": routerTransformer, "tool": evaluation.Version, "seed": t.o.seed, "messages": len(t.training), "epochs": t.o.fit.Epochs}
+	training := t.facts(routerTransformer, len(t.training))
+	training["epochs"] = t.o.fit.Epochs
 	facts := fmt.Sprintf("%s, %d layers of %d channels, %d queues", c.ModelType, c.Layers, c.Hidden, len(c.Labels))
 	if judged.Messages > 0 {
 		training["held_out_messages"], training["held_out_right"] = judged.Messages, judged.Right

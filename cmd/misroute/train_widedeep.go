@@ -8,7 +8,6 @@ import (
 	"misroute/attention"
 	"misroute/attention/checkpoint"
 	"misroute/attention/train"
-	"misroute/cmd/misroute/evaluation"
 )
 
 // fitWideDeep learns both parts apart, each from the same messages, and adds their logits, each made
@@ -58,8 +57,9 @@ func (t *trainer) fitWideDeep(ctx context.Context) (string, error) {
 		return "", err
 	}
 	config := checkpoint.WideDeepConfig(wide, checkpoint.EncoderConfig(&deep.Config), window)
-	config["misroute_training"] = map[string]any{"router": routerWideDeep, "tool": evaluation.Version, "seed": t.o.seed, "messages": len(t.training),
-		"held_out_messages": judged.Messages, "held_out_right": judged.Right}
+	training := t.facts(routerWideDeep, len(t.training))
+	training["held_out_messages"], training["held_out_right"] = judged.Messages, judged.Right
+	config["misroute_training"] = training
 	if err := t.write(config, checkpoint.WideDeepTensors(wide, checkpoint.EncoderTensors(&deep.Config, deep.Params()))); err != nil {
 		return "", err
 	}

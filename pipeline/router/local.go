@@ -68,6 +68,9 @@ func Open(dir string, o Options) (*Local, error) {
 		Kernel: folder.Model.Kernel(), Precision: folder.Model.Precision(),
 		Warnings: append(append([]string(nil), folder.Warnings...), t.Warnings()...),
 	}}
+	for _, x := range folder.TrainedOn {
+		l.facts.TrainedOn = append(l.facts.TrainedOn, x.SHA256)
+	}
 	l.before, l.after = t.Specials()
 	l.ends = window.SentenceEnds(t)
 	return l, nil

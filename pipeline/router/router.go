@@ -23,6 +23,7 @@ type Facts struct {
 	TrainedCap              int // 0: unknown
 	Kernel, Precision       string
 	Warnings                []string
+	TrainedOn               []string // hex digests of the exports it was trained on, where it tells
 }
 
 // Router is immutable and safe for goroutines.
