@@ -189,18 +189,8 @@ func (r *runner) routeOne(ctx context.Context, s router.Session, j *job) {
 		return
 	}
 	j.timing.ScoreNanos = time.Since(start).Nanoseconds()
-	queues := r.o.Router.Queues()
-	best, second := reading.Best()
-	scores := make([]float32, len(queues))
-	reading.Softmax(scores)
-	row.Prediction, row.Score = queues[best], scores[best]
-	if second >= 0 {
-		row.Margin = reading.Logits[best] - reading.Logits[second]
-	}
-	row.Scores = make([]result.QueueScore, len(queues))
-	for i, q := range queues {
-		row.Scores[i] = result.QueueScore{Queue: q, Score: scores[i]}
-	}
+	p := r.predict(&reading)
+	row.Prediction, row.Score, row.Margin, row.Scores = p.queue, p.score, p.margin, p.scores
 	row.TokensKept, row.Windows = clamp32(reading.TokensKept), clamp32(reading.Windows)
 	row.Cap, row.Strategy = clamp32(r.o.Setting.MaxTokens), r.o.Setting.Strategy.String()
 	row.Cells, row.FLOPs = reading.Cells, reading.FLOPs
@@ -210,6 +200,45 @@ func (r *runner) routeOne(ctx context.Context, s router.Session, j *job) {
 	}
 	j.timing.Tokens = row.TokensKept
 	r.others(ctx, s, j)
+}
+
+// prediction is what a reading's logits say.
+type prediction struct {
+	queue        string
+	score        float32 // softmax probability
+	margin       float32 // logit of the best queue minus the second best; 0 where there is one queue
+	scores       []result.QueueScore
+	best, second int // second is -1 where there is one queue
+}
+
+func (r *runner) predict(x *router.Reading) prediction {
+	queues := r.o.Router.Queues()
+	p := prediction{scores: make([]result.QueueScore, len(queues))}
+	p.best, p.second = x.Best()
+	softmax := make([]float32, len(queues))
+	x.Softmax(softmax)
+	for i, q := range queues {
+		p.scores[i] = result.QueueScore{Queue: q, Score: softmax[i]}
+	}
+	p.queue, p.score = queues[p.best], softmax[p.best]
+	if p.second >= 0 {
+		p.margin = x.Logits[p.best] - x.Logits[p.second]
+	}
+	return p
+}
+
+// marginOf is the logit of the label minus the best other; NaN where the router does not know it.
+func (p *prediction) marginOf(label string, x *router.Reading) float32 {
+	for i, s := range p.scores {
+		rival := p.best
+		if p.best == i {
+			rival = p.second
+		}
+		if s.Queue == label && rival >= 0 {
+			return x.Logits[i] - x.Logits[rival]
+		}
+	}
+	return float32(math.NaN())
 }
 
 // others reads the message in the further ways that were asked for: only a setting that cuts it can
@@ -255,33 +284,16 @@ func (r *runner) reread(ctx context.Context, s router.Session, j *job, kind stri
 	if !r.ask(ctx, s, j, set, &reading) {
 		return false
 	}
-	queues := r.o.Router.Queues()
-	best, second := reading.Best()
-	scores := make([]float32, len(queues))
-	reading.Softmax(scores)
+	p := r.predict(&reading)
 	out := result.Reading{
 		Source: j.row.Source, Member: j.row.Member, RecordNo: j.row.RecordNo,
 		Kind: kind, Cap: clamp32(set.MaxTokens), Strategy: set.Strategy.String(),
-		Prediction: queues[best], Score: scores[best], LabelMargin: float32(math.NaN()),
+		Prediction: p.queue, Score: p.score, Margin: p.margin, LabelMargin: p.marginOf(j.row.Label, &reading),
 		TokensKept: clamp32(reading.TokensKept), Windows: clamp32(reading.Windows),
 		Cells: reading.Cells, FLOPs: reading.FLOPs, Nanos: time.Since(start).Nanoseconds(),
 	}
 	if set.Placebo {
 		out.Seed = int64(set.Seed)
-	}
-	if second >= 0 {
-		out.Margin = reading.Logits[best] - reading.Logits[second]
-	}
-	for i, q := range queues {
-		if q == j.row.Label {
-			rival := best
-			if best == i {
-				rival = second
-			}
-			if rival >= 0 {
-				out.LabelMargin = reading.Logits[i] - reading.Logits[rival]
-			}
-		}
 	}
 	j.readings = append(j.readings, out)
 	return true

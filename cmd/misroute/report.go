@@ -82,8 +82,8 @@ func (o reportOptions) terminal(stdout io.Writer, folder string) reports.TermOpt
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return t
 	}
-	if o.color == "auto" && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
-		t.Color = true
+	if o.color == "auto" {
+		t.Color = colour(stdout)
 	}
 	// Wider than 120 a table is hard to follow with the eye.
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
