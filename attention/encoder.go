@@ -308,6 +308,10 @@ func (m *Encoder) layerShared(x, qkv, context []float32, t int, l *encoderLayer,
 // intermediate stays in cache.
 const feedBlock = 128
 
+// feedColumns is how much of that intermediate is worked on at a time: computed, activated and summed into
+// the output before the next part. A multiple of every panel's width.
+const feedColumns = 384
+
 // workspaceFloats is the scratch one message needs; its largest parts grow with T, none with T x T.
 func (m *Encoder) workspaceFloats(t int) int {
 	c := m.cfg.Hidden
@@ -367,15 +371,27 @@ func (m *Encoder) feedForward(x, context []float32, rows int, l *encoderLayer, w
 	block := min(rows, feedBlock)
 	y := ws.floats.take(block * c)
 	z := ws.floats.take(block * c)
-	wide := ws.floats.take(block * f)
+	step := f
+	if l.up.float != nil { // int8 rounds whole rows
+		step = min(f, feedColumns)
+	}
+	wide := ws.floats.take(block * step)
 	for r := 0; r < rows; r += block {
 		n := min(block, rows-r)
 		in := x[r*c:][:n*c]
 		l.output.product(y, c, context[r*c:], c, n, ws)
 		residualNorm(y, y, in, n, c, &l.attentionNorm, m.cfg.NormEps)
-		l.up.product(wide, f, y, c, n, ws)
-		m.activation(wide[:n*f])
-		l.down.product(z, c, wide, f, n, ws)
+		for from := 0; from < f; {
+			to := f
+			if from+step < f {
+				to = l.up.panelStart(from + step)
+			}
+			part := wide[:n*(to-from)]
+			l.up.columns(part, to-from, y, c, n, from, to, ws)
+			m.activation(part)
+			l.down.addRows(z, c, part, to-from, n, from, to, ws)
+			from = to
+		}
 		residualNorm(in, z, y, n, c, &l.outputNorm, m.cfg.NormEps)
 	}
 }

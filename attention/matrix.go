@@ -57,6 +57,21 @@ func (m matrix) columns(c []float32, ldc int, a []float32, lda, rows, from, to i
 	kernel.MatMulInt8(c, ldc, q, scales, rows, m.int8, from, to)
 }
 
+// addRows is product in parts, for rows from one on to another of the matrix and as many columns of a: the
+// first part sets c, the others add to it. In parts or in one, the sum has the same bits. Only a float32
+// matrix has parts: int8 rounds the whole row of a by one scale.
+func (m matrix) addRows(c []float32, ldc int, a []float32, lda, rows, from, to int, ws *Workspace) {
+	k, n := m.size()
+	switch {
+	case from == 0 && to == k:
+		m.product(c, ldc, a, lda, rows, ws)
+	case from == 0:
+		kernel.MatMulPart(c, ldc, a, lda, rows, m.float, 0, n, from, to)
+	default:
+		kernel.AddMatMulPart(c, ldc, a, lda, rows, m.float, 0, n, from, to)
+	}
+}
+
 // size is the number of inputs and of outputs.
 func (m matrix) size() (k, n int) {
 	if m.float != nil {
