@@ -24,6 +24,10 @@ type BagRules struct {
 	Grams     int  `json:"grams"`     // longest run of words that is one feature: 1 words, 2 pairs as well
 	Sublinear bool `json:"sublinear"` // a count c weighs 1 + ln c, so that a word said ten times is not ten words
 	Normalize bool `json:"normalize"` // unit length per message; otherwise the mean over the features read
+	// The first Opening words, where the subject and the point of a mail mostly stand, count once more, as
+	// features of their own whose length is OpeningShare of the others'. 0: they do not.
+	Opening      int     `json:"opening,omitempty"`
+	OpeningShare float32 `json:"opening_share,omitempty"`
 }
 
 // Bag is the router without context. Every word has one fixed vector, whatever stands around it; the
@@ -63,6 +67,8 @@ func NewBag(c Config, rules BagRules, t BagTensors) (*Bag, error) {
 		return nil, fmt.Errorf("%d queues; a router needs at least two", labels)
 	case rules.Grams < 1 || rules.Grams > maxGrams:
 		return nil, fmt.Errorf("grams is %d; it must be 1 to %d", rules.Grams, maxGrams)
+	case rules.Opening < 0 || rules.Opening > 0 && !(rules.OpeningShare > 0 && rules.OpeningShare <= 1):
+		return nil, fmt.Errorf("an opening of %d words with a share of %g: want a number of words and a share over 0, up to 1", rules.Opening, rules.OpeningShare)
 	case len(t.Kinds) != c.VocabSize:
 		return nil, fmt.Errorf("%d token kinds for a vocabulary of %d", len(t.Kinds), c.VocabSize)
 	case len(t.Scale) != f:
@@ -229,24 +235,47 @@ func (x *gramIndex) row(keys []uint64, k uint64) int32 {
 
 // BagFeatures is one message as a [Bag] reads it, and the reused memory to read the next one.
 type BagFeatures struct {
-	Rows   []int32   // the features in the message, ascending
-	Values []float32 // their tf-idf values, parallel to Rows
-	words  []uint64
+	Rows    []int32   // the features in the message, ascending
+	Values  []float32 // their tf-idf values, parallel to Rows
+	words   []uint64
+	opening []uint64
+}
+
+// BagOpening calls add with the hashes of the words and runs of the first so many words, as features
+// apart from the same words elsewhere. Like [BagGrams] it rearranges words.
+func BagOpening(words []uint64, opening, grams int, stops map[uint64]struct{}, add func(uint64)) {
+	const apart = 0x0be9191f
+	BagGrams(words[:min(opening, len(words))], grams, stops, func(h uint64) { add(mixGram(h, apart)) })
 }
 
 // Features reads one message into s by the bag's rules. mask may be nil.
 func (b *Bag) Features(s *BagFeatures, ids []int32, mask []uint8) {
 	s.words = BagWords(s.words[:0], ids, mask, b.t.Kinds)
 	s.Rows, s.Values = s.Rows[:0], s.Values[:0]
-	BagGrams(s.words, b.rules.Grams, b.stops, func(h uint64) {
+	add := func(h uint64) {
 		if row := b.index.row(b.t.Keys, h); row >= 0 {
 			s.Rows = append(s.Rows, row)
 		}
-	})
-	slices.Sort(s.Rows)
-	read, kept := len(s.Rows), 0
+	}
+	if b.rules.Opening > 0 {
+		s.opening = append(s.opening[:0], s.words[:min(b.rules.Opening, len(s.words))]...)
+	}
+	BagGrams(s.words, b.rules.Grams, b.stops, add)
+	b.weigh(s, 0, 1)
+	if b.rules.Opening > 0 {
+		from := len(s.Rows)
+		BagOpening(s.opening, b.rules.Opening, b.rules.Grams, b.stops, add)
+		b.weigh(s, from, b.rules.OpeningShare)
+		s.sort(from)
+	}
+}
+
+// weigh turns the rows from there on, one a feature read, into distinct ones with their values.
+func (b *Bag) weigh(s *BagFeatures, from int, length float32) {
+	slices.Sort(s.Rows[from:])
+	read, kept := len(s.Rows), from
 	sum := 0.0
-	for i := 0; i < read; {
+	for i := from; i < read; {
 		row, count := s.Rows[i], 0
 		for i < read && s.Rows[i] == row {
 			count++
@@ -263,14 +292,24 @@ func (b *Bag) Features(s *BagFeatures, ids []int32, mask []uint8) {
 		kept++
 	}
 	s.Rows = s.Rows[:kept]
-	if read == 0 {
+	if read == from {
 		return
 	}
-	norm := 1 / float32(read)
+	norm := length / float32(read-from)
 	if b.rules.Normalize {
-		norm = float32(1 / math.Sqrt(sum))
+		norm = length * float32(1/math.Sqrt(sum))
 	}
-	for i := range s.Values {
-		s.Values[i] *= norm
+	for i := range s.Values[from:] {
+		s.Values[from+i] *= norm
+	}
+}
+
+// sort merges the ascending rows before and from there on.
+func (s *BagFeatures) sort(from int) {
+	for i := from; i < len(s.Rows); i++ {
+		for j := i; j > 0 && s.Rows[j-1] > s.Rows[j]; j-- {
+			s.Rows[j-1], s.Rows[j] = s.Rows[j], s.Rows[j-1]
+			s.Values[j-1], s.Values[j] = s.Values[j], s.Values[j-1]
+		}
 	}
 }

@@ -24,12 +24,16 @@ const (
 // softmax when the mail drifts; the sum keeps most of both.
 const hingeShare = 5
 
+// openingShare is how much the words of the opening count beside the whole message.
+const openingShare = 0.5
+
 // BagOptions say how the words router is learned. Zero fields mean defaults.
 type BagOptions struct {
 	Grams       int     // longest run of words that is a feature; 0: 2
 	MinMessages int     // a feature must be in so many messages; 0: 2, since what was seen once cannot generalise
 	MaxFeatures int     // keep the most frequent ones; 0: 1,000,000
 	StopShare   float64 // words in more than this share of the messages are passed over by runs; 0: 0.2
+	Opening     int     // so many words at the beginning have features of their own too; 0: none
 	Mean        bool    // the plain mean of the vectors: no tf-idf, no unit length
 	Loss        string  // "": LossBoth
 	Cost        float64 // factor of the cost of an error against the size of the vectors; 0: 1
@@ -75,7 +79,10 @@ func FitBag(ctx context.Context, examples []Example, labels []string, kinds []ui
 		return nil, fmt.Errorf("no loss %q; it is %s, %s or %s", o.Loss, LossHinge, LossSoftmax, LossBoth)
 	}
 	config := attention.Config{Labels: labels, VocabSize: len(kinds)}
-	rules := attention.BagRules{Grams: o.Grams, Sublinear: !o.Mean, Normalize: !o.Mean}
+	rules := attention.BagRules{Grams: o.Grams, Sublinear: !o.Mean, Normalize: !o.Mean, Opening: o.Opening}
+	if o.Opening > 0 {
+		rules.OpeningShare = openingShare
+	}
 	t, err := chooseFeatures(ctx, examples, kinds, len(labels), o)
 	if err != nil {
 		return nil, err
@@ -144,7 +151,12 @@ func chooseFeatures(ctx context.Context, examples []Example, kinds []uint8, labe
 			}
 			words = attention.BagWords(words[:0], e.IDs, nil, kinds)
 			grams = grams[:0]
-			attention.BagGrams(words, longest, stops, func(h uint64) { grams = append(grams, h) })
+			add := func(h uint64) { grams = append(grams, h) }
+			opening := slices.Clone(words[:min(o.Opening, len(words))])
+			attention.BagGrams(words, longest, stops, add)
+			if stops != nil {
+				attention.BagOpening(opening, o.Opening, longest, stops, add)
+			}
 			slices.Sort(grams)
 			for _, h := range slices.Compact(grams) {
 				messages[h]++

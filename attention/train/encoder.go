@@ -40,6 +40,9 @@ func NewEncoder(c attention.Config, deviation float64, seed uint64) (*Encoder, e
 		return nil, err
 	}
 	e.all.initialise(deviation, seed)
+	if deviation == 0 {
+		e.orderPrior(seed)
+	}
 	return e, nil
 }
 
@@ -208,7 +211,7 @@ type encoderPass struct {
 	embedNorm normed
 	embedDrop dropped
 	layers    []layerPass
-	first     []float32 // B x C: the states that are classified
+	asked     []float32 // the states of the rows asked for: B x C, the first of each message, to classify
 	firstDrop dropped   // RoBERTa only
 	dense     []float32 // B x C: the pooler, before its activation
 	pooled    []float32 // after it
@@ -218,22 +221,50 @@ type encoderPass struct {
 
 // layerPass is what one layer keeps. Its output rows are all rows, or the first of each message.
 type layerPass struct {
-	x          []float32 // T x C input
-	xq         []float32 // R x C: the rows of x that ask
-	q, kv      []float32
-	attended   []attended
-	context    []float32
-	outDrop    dropped
-	norm1      normed
-	middle     []float32 // R x C after the first norm
-	up, wide   []float32 // R x F before and after the activation
-	downDrop   dropped
-	norm2      normed
-	y          []float32
-	firstsOnly bool
+	x        []float32 // T x C input
+	xq       []float32 // R x C: the rows of x that ask
+	q, kv    []float32
+	attended []attended
+	context  []float32
+	outDrop  dropped
+	norm1    normed
+	middle   []float32 // R x C after the first norm
+	up, wide []float32 // R x F before and after the activation
+	downDrop dropped
+	norm2    normed
+	y        []float32
+	asks     *asks // nil: every row
+}
+
+// asks are the rows of a batch whose states somebody wants to know: of the last layer, only those are
+// computed. Message b's are rows[at[b]:at[b+1]], which are rows of the whole batch.
+type asks struct{ rows, at []int }
+
+// firsts asks for the first row of each message.
+func (m *messages) firsts() *asks {
+	a := &asks{rows: m.at[:len(m.at)-1]}
+	for b := range m.at {
+		a.at = append(a.at, b)
+	}
+	return a
 }
 
 func (e *Encoder) forward(t *tape, m messages) *encoderPass {
+	s := e.encode(t, m, m.firsts())
+	if e.padPositions() {
+		s.firstDrop = t.drop(s.asked)
+	}
+	s.dense = t.linear(s.asked, e.p.Pool)
+	s.pooled = t.take(len(s.dense))
+	copy(s.pooled, s.dense)
+	e.poolActivation().forward(s.pooled)
+	s.poolDrop = t.drop(s.pooled)
+	s.logits = t.linear(s.pooled, e.p.Classify)
+	return s
+}
+
+// encode runs the layers and leaves the last states of the rows asked for.
+func (e *Encoder) encode(t *tape, m messages, of *asks) *encoderPass {
 	c := e.Config.Hidden
 	s := &encoderPass{messages: m, layers: make([]layerPass, e.Config.Layers)}
 	s.summed = t.take(len(m.ids) * c)
@@ -249,19 +280,12 @@ func (e *Encoder) forward(t *tape, m messages) *encoderPass {
 	s.embedNorm, s.embedDrop = norm, t.drop(x)
 	for i := range s.layers {
 		l := &s.layers[i]
-		l.firstsOnly = i == len(s.layers)-1
+		if i == len(s.layers)-1 {
+			l.asks = of
+		}
 		x = e.layer(t, l, &e.p.Layers[i], x, m.at, nil)
 	}
-	s.first = x
-	if e.padPositions() {
-		s.firstDrop = t.drop(s.first)
-	}
-	s.dense = t.linear(s.first, e.p.Pool)
-	s.pooled = t.take(len(s.dense))
-	copy(s.pooled, s.dense)
-	e.poolActivation().forward(s.pooled)
-	s.poolDrop = t.drop(s.pooled)
-	s.logits = t.linear(s.pooled, e.p.Classify)
+	s.asked = x
 	return s
 }
 
@@ -276,10 +300,12 @@ func (e *Encoder) poolActivation() activation {
 func (e *Encoder) layer(t *tape, s *layerPass, p *attention.LayerParams, x []float32, at []int, mask []uint8) []float32 {
 	c := e.Config.Hidden
 	s.x, s.xq = x, x
-	if s.firstsOnly {
-		s.xq = t.take((len(at) - 1) * c)
-		for b, from := range at[:len(at)-1] {
-			copy(s.xq[b*c:][:c], x[from*c:])
+	queries := at // where a message's queries begin
+	if s.asks != nil {
+		queries = s.asks.at
+		s.xq = t.take(len(s.asks.rows) * c)
+		for i, row := range s.asks.rows {
+			copy(s.xq[i*c:][:c], x[row*c:])
 		}
 	}
 	s.q, s.kv = t.linear(s.xq, p.Query), t.linear(x, keysValues(p))
@@ -287,12 +313,12 @@ func (e *Encoder) layer(t *tape, s *layerPass, p *attention.LayerParams, x []flo
 	s.attended = make([]attended, len(at)-1)
 	for b := range s.attended {
 		from, n := at[b], at[b+1]-at[b]
-		q, rows := from, n
-		if s.firstsOnly {
-			q, rows = b, 1
+		q := queries[b]
+		if queries[b+1] == q {
+			continue // nobody asks
 		}
 		a := &s.attended[b]
-		*a = attended{queries: rows, keys: n, heads: e.Config.Heads, size: c / e.Config.Heads,
+		*a = attended{queries: queries[b+1] - q, keys: n, heads: e.Config.Heads, size: c / e.Config.Heads,
 			q: s.q[q*c:], kv: s.kv[from*2*c:]}
 		if mask != nil {
 			a.mask = mask[from:][:n]
@@ -333,21 +359,25 @@ func (e *Encoder) layerBack(t *tape, s *layerPass, p, g *attention.LayerParams, 
 	s.outDrop.back(dout)
 	dcontext := t.linearBackTo(dout, s.context, p.Output, g.Output)
 	dq, dkv := t.take(len(s.q)), t.take(len(s.kv))
+	queries := at
+	if s.asks != nil {
+		queries = s.asks.at
+	}
 	for b := range s.attended {
-		from := at[b]
-		q := from
-		if s.firstsOnly {
-			q = b
+		q := queries[b]
+		if queries[b+1] == q {
+			clear(dkv[at[b]*2*c : at[b+1]*2*c])
+			continue
 		}
-		t.attendBack(dq[q*c:], dkv[from*2*c:], dcontext[q*c:], &s.attended[b])
+		t.attendBack(dq[q*c:], dkv[at[b]*2*c:], dcontext[q*c:], &s.attended[b])
 	}
 	t.linearBack(dxq, dq, s.xq, p.Query, g.Query)
-	if !s.firstsOnly {
+	if s.asks == nil {
 		dx = dxq
 	} else {
 		dx = t.zero(len(s.x))
-		for b, from := range at[:len(at)-1] {
-			copy(dx[from*c:][:c], dxq[b*c:])
+		for i, row := range s.asks.rows {
+			copy(dx[row*c:][:c], dxq[i*c:])
 		}
 	}
 	t.linearBack(dx, dkv, s.x, keysValues(p), keysValues(g))
@@ -372,8 +402,15 @@ func (e *Encoder) backward(gradient []float32, s *encoderPass, examples []Exampl
 		kernel.Scale(s.pooled, 1/s.poolDrop.scale)
 	}
 	e.poolActivation().backward(dpooled, s.dense, s.pooled, nil)
-	dx := t.linearBackTo(dpooled, s.first, e.p.Pool, g.Pool)
+	dx := t.linearBackTo(dpooled, s.asked, e.p.Pool, g.Pool)
 	s.firstDrop.back(dx)
+	e.encodeBack(t, s, &g, dx)
+	return sum
+}
+
+// encodeBack adds the gradients of the layers and embeddings, given dx, the derivative in the states
+// asked for.
+func (e *Encoder) encodeBack(t *tape, s *encoderPass, g *attention.EncoderParams, dx []float32) {
 	for i := len(s.layers) - 1; i >= 0; i-- {
 		dx = e.layerBack(t, &s.layers[i], &e.p.Layers[i], &g.Layers[i], dx, s.at)
 	}
@@ -389,7 +426,6 @@ func (e *Encoder) backward(gradient []float32, s *encoderPass, examples []Exampl
 			kernel.Add(g.Types[s.kind(i)*c:][:c], row)
 		}
 	}
-	return sum
 }
 
 // ScaleHead multiplies every logit by factor.

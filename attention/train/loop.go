@@ -75,6 +75,7 @@ type State struct {
 	Best          []float32 // parameters of the best epoch
 	BestHeld      Judgement
 	SinceBest     int
+	Masked        bool // of the training on hidden words, see FitMasked; set by who saves it
 }
 
 // ErrNotANumber says that the loss stopped being a number. The network has the last good parameters.

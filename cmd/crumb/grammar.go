@@ -19,10 +19,13 @@ const (
 
 var poolNames = [pools]string{"train", "validation", "judged"}
 
-// poolOfLine deals the lines of a split section out, ten at a time: six to training
-// because it must cover the language, two each to the others. Where the ten begin
-// differs by section, so that first lines (the plainest) go to every pool.
-var poolOfLine = [10]pool{train, judged, train, validation, train, train, judged, train, validation, train}
+// poolOfLine deals the lines of a split section out, twenty at a time: fourteen to
+// training because it must cover the language, three each to the others. Where the
+// twenty begin differs by section, so that first lines (the plainest) go to every pool.
+var poolOfLine = [20]pool{
+	train, judged, train, train, validation, train, train, train, judged, train,
+	validation, train, train, train, judged, train, train, validation, train, train,
+}
 
 // A template is text with choices: "{a|b}" is one of its parts, "$cake" a line of the
 // section "cake" (the same all through a message; "$+cake" picks anew), "#" a digit,

@@ -56,6 +56,8 @@ type trainOptions struct {
 	resume     bool
 	from       string // folder to fine-tune
 	top        int    // its layers to train; -1: all
+	// maskedEpochs is how often the mail is read for its language alone, before the labels are learned.
+	maskedEpochs int
 }
 
 // encoderShape is the size of a transformer.
@@ -109,6 +111,7 @@ func trainFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "cased", Usage: "keep upper and lower case, and accents, apart"},
 		progressFlag(),
 		&cli.IntFlag{Name: "ngrams", Category: words, Value: 2, Usage: "longest run of words that has a vector of its own"},
+		&cli.IntFlag{Name: "opening", Category: words, Usage: "the first `N` words, the subject's among them, count once more on their own"},
 		&cli.IntFlag{Name: "min-messages", Category: words, Value: 2, Usage: "a word must be in `N` messages"},
 		&cli.IntFlag{Name: "max-features", Category: words, Value: 1_000_000, Usage: "keep the `N` most frequent words and runs"},
 		&cli.StringFlag{Name: "loss", Category: words, Value: train.LossBoth, Usage: "hinge (each queue against the rest), softmax (cross-entropy over all), or both: the sum of the two"},
@@ -120,6 +123,7 @@ func trainFlags() []cli.Flag {
 		&cli.IntFlag{Name: "positions", Category: deep, Value: 512, Usage: "most tokens of a message"},
 		&cli.IntFlag{Name: "cap", Category: deep, Usage: "most tokens read of a training message (default: all positions)"},
 		&cli.IntFlag{Name: "epochs", Category: deep, Value: 20, Usage: "passes over the mail"},
+		&cli.IntFlag{Name: "masked-epochs", Category: deep, Usage: "first learn the language: `N` passes in which hidden words are guessed, labels unseen"},
 		&cli.IntFlag{Name: "batch", Category: deep, Value: 16, Usage: "messages a step"},
 		&cli.Float64Flag{Name: "rate", Category: deep, Value: 5e-4, Usage: "peak learning rate"},
 		&cli.Float64Flag{Name: "warm-up", Category: deep, Value: 0.1, Usage: "share of the steps in which the rate rises"},
@@ -144,7 +148,7 @@ func bindTrain(c *cli.Context) (trainOptions, error) {
 		seed: c.Uint64("seed"), workers: c.Int("workers"), progress: c.String("progress"),
 		vocabulary: tokenize.LearnOptions{VocabSize: c.Int("vocab"), Lowercase: !c.Bool("cased")},
 		words: train.BagOptions{
-			Grams: c.Int("ngrams"), MinMessages: c.Int("min-messages"), MaxFeatures: c.Int("max-features"), Mean: c.Bool("mean"),
+			Grams: c.Int("ngrams"), MinMessages: c.Int("min-messages"), MaxFeatures: c.Int("max-features"), Mean: c.Bool("mean"), Opening: c.Int("opening"),
 			Loss: c.String("loss"), Cost: c.Float64("cost"), Balance: c.Bool("balance"), Seed: c.Uint64("seed"),
 		},
 		shape: encoderShape{c.Int("layers"), c.Int("heads"), c.Int("hidden"), c.Int("positions")},
@@ -154,7 +158,7 @@ func bindTrain(c *cli.Context) (trainOptions, error) {
 			Average: c.Float64("average"), Patience: c.Int("patience"), LayerRate: c.Float64("layer-rate"), MaxTokens: c.Int("cap"),
 			Balance: c.Bool("balance"), Seed: c.Uint64("seed"),
 		},
-		resume: c.Bool("resume"), from: c.String("from"), top: c.Int("top"),
+		resume: c.Bool("resume"), from: c.String("from"), top: c.Int("top"), maskedEpochs: c.Int("masked-epochs"),
 	}
 	if o.workers == 0 {
 		o.workers = runtime.GOMAXPROCS(0)
@@ -205,7 +209,8 @@ func (o *trainOptions) check() error {
 		{"held-out", o.heldOut, 0, 0.5}, {"dropout", o.fit.Dropout, 0, 0.9}, {"word-dropout", o.fit.WordDrop, 0, 0.9},
 		{"smoothing", o.fit.Smoothing, 0, 0.9}, {"average", o.fit.Average, 0, 0.99999}, {"warm-up", o.fit.WarmUp, 0, 1},
 		{"layer-rate", o.fit.LayerRate, 0, 1}, {"rate", o.fit.Rate, 1e-9, 10}, {"cost", o.words.Cost, 1e-9, 1e9},
-		{"ngrams", float64(o.words.Grams), 1, 8}, {"workers", float64(o.workers), 1, 1024}, {"epochs", float64(o.fit.Epochs), 1, 1e6},
+		{"ngrams", float64(o.words.Grams), 1, 8}, {"opening", float64(o.words.Opening), 0, 1000}, {"workers", float64(o.workers), 1, 1024}, {"epochs", float64(o.fit.Epochs), 1, 1e6},
+		{"masked-epochs", float64(o.maskedEpochs), 0, 1e6},
 		{"batch", float64(o.fit.Batch), 1, 1e6}, {"layers", float64(o.shape.layers), 1, 100}, {"heads", float64(o.shape.heads), 1, 256},
 		{"hidden", float64(o.shape.hidden), 1, 8192}, {"positions", float64(o.shape.positions), 8, 1 << 16},
 	} {

@@ -40,44 +40,91 @@ func (t *trainer) trainEncoder(ctx context.Context) (encoder *train.Encoder, jud
 		}
 		t.say("going on after epoch %d of %d", from.Epoch, t.o.fit.Epochs)
 	}
+	mask, hasMask := t.maskID()
+	if t.o.maskedEpochs > 0 && (from == nil || from.Masked) {
+		if !hasMask {
+			return nil, judged, usagef("--masked-epochs %d: the vocabulary of --from %s has no mask token", t.o.maskedEpochs, t.o.from)
+		}
+		if err = t.learnLanguage(ctx, encoder, mask, from); err != nil {
+			return nil, judged, trainingStopped(err)
+		}
+		from = nil
+	}
 	o := t.o.fit
-	if id, ok := t.tokens.ID("[MASK]"); ok {
-		o.UnknownID = id
-	} else if id, ok := t.tokens.ID("<mask>"); ok {
-		o.UnknownID = id
-	} else {
+	if o.UnknownID = mask; !hasMask {
 		o.WordDrop = 0
 	}
 	o.Save = t.saveState
 	err = t.stage(func(update func(int64, int64, string)) error {
-		note := "first epoch"
-		o.Report = func(e train.Event) {
-			if !e.EpochDone {
-				update(e.Tokens, e.Total, fmt.Sprintf("epoch %d of %d, loss %.3f; %s", e.Epoch, e.Epochs, e.Loss, note))
-				return
-			}
-			note = fmt.Sprintf("epoch %d: mean loss %.4f", e.Epoch, e.Loss)
-			if e.HeldOut.Messages > 0 {
-				note += fmt.Sprintf(", held-out accuracy %.4f, loss %.4f", e.HeldOut.Accuracy(), e.HeldOut.Loss)
-				if e.Best {
-					note += " (best)"
-				}
-			}
-			t.say("%s, %s", note, seconds(t.began))
-			if e.StoppedEarly {
-				t.say("stopped early: no better for %d epochs", o.Patience)
-			}
-		}
+		o.Report = t.reporter(update, "", o.Patience)
 		judged, err = encoder.Fit(ctx, t.training, t.held, o, from)
 		return err
 	})
-	if errors.Is(err, context.Canceled) {
-		return nil, judged, fmt.Errorf("%w; finished epochs are kept: go on with --resume", err)
+	return encoder, judged, trainingStopped(err)
+}
+
+// trainingStopped words why a training ended early.
+func trainingStopped(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%w; finished epochs are kept: go on with --resume", err)
+	case err == nil || errors.Is(err, train.ErrNotANumber):
+		return err
 	}
-	if err != nil && !errors.Is(err, train.ErrNotANumber) {
-		return nil, judged, usageError(err)
+	return usageError(err)
+}
+
+// maskID is the token that hides a word.
+func (t *trainer) maskID() (int32, bool) {
+	for _, name := range []string{"[MASK]", "<mask>"} {
+		if id, ok := t.tokens.ID(name); ok {
+			return id, true
+		}
 	}
-	return encoder, judged, err
+	return 0, false
+}
+
+// learnLanguage lets the encoder guess hidden words of all mail, the held-out messages' too: no label is
+// looked at.
+func (t *trainer) learnLanguage(ctx context.Context, e *train.Encoder, mask int32, from *train.State) error {
+	m := train.MaskedOptions{MaskID: mask, Keep: make([]bool, e.Config.VocabSize)}
+	for _, name := range t.tokens.SpecialTokens() {
+		if id, ok := t.tokens.ID(name); ok {
+			m.Keep[id] = true
+		}
+	}
+	o := t.o.fit
+	o.Epochs = t.o.maskedEpochs
+	o.Save = func(s *train.State) error {
+		s.Masked = true
+		return t.saveState(s)
+	}
+	return t.stage(func(update func(int64, int64, string)) error {
+		o.Report = t.reporter(update, "hidden words, ", 0)
+		return e.FitMasked(ctx, t.all, m, o, from)
+	})
+}
+
+// reporter tells how a training goes.
+func (t *trainer) reporter(update func(done, total int64, note string), what string, patience int) func(train.Event) {
+	note := "first epoch"
+	return func(e train.Event) {
+		if !e.EpochDone {
+			update(e.Tokens, e.Total, fmt.Sprintf("%sepoch %d of %d, loss %.3f; %s", what, e.Epoch, e.Epochs, e.Loss, note))
+			return
+		}
+		note = fmt.Sprintf("%sepoch %d: mean loss %.4f", what, e.Epoch, e.Loss)
+		if e.HeldOut.Messages > 0 {
+			note += fmt.Sprintf(", held-out accuracy %.4f, loss %.4f", e.HeldOut.Accuracy(), e.HeldOut.Loss)
+			if e.Best {
+				note += " (best)"
+			}
+		}
+		t.say("%s, %s", note, seconds(t.began))
+		if e.StoppedEarly {
+			t.say("stopped early: no better for %d epochs", patience)
+		}
+	}
 }
 
 func (t *trainer) writeEncoder(e *train.Encoder, judged train.Judgement) (string, error) {
@@ -164,6 +211,7 @@ type stateFacts struct {
 	Tokens    int64           `json:"tokens"`
 	BestHeld  train.Judgement `json:"best_held"`
 	SinceBest int             `json:"since_best"`
+	Masked    bool            `json:"masked,omitempty"`
 	Saved     time.Time       `json:"saved"`
 }
 
@@ -172,7 +220,7 @@ func (t *trainer) runName() string {
 	o := t.o.fit
 	o.Report, o.Save = nil, nil
 	o.Epochs = 0 // more epochs than planned may be asked for
-	return fmt.Sprintf("%+v %+v %s %d %d %v %s %d", o, t.o.shape, t.tokens.SHA256(), len(t.training), len(t.held), t.corpus.queues, t.o.from, t.o.top)
+	return fmt.Sprintf("%+v %+v %d %s %d %d %v %s %d", o, t.o.shape, t.o.maskedEpochs, t.tokens.SHA256(), len(t.training), len(t.held), t.corpus.queues, t.o.from, t.o.top)
 }
 
 func (t *trainer) saveState(s *train.State) error {
@@ -184,7 +232,7 @@ func (t *trainer) saveState(s *train.State) error {
 		list = append(list, array("mean", s.Mean))
 	}
 	return checkpoint.Write(t.stateDir(), stateFacts{
-		Run: t.runName(), Epoch: s.Epoch, Step: s.Step, Tokens: s.Tokens, BestHeld: s.BestHeld, SinceBest: s.SinceBest, Saved: time.Now().UTC(),
+		Run: t.runName(), Epoch: s.Epoch, Step: s.Step, Tokens: s.Tokens, BestHeld: s.BestHeld, SinceBest: s.SinceBest, Masked: s.Masked, Saved: time.Now().UTC(),
 	}, list)
 }
 
@@ -217,7 +265,7 @@ func (t *trainer) readState() (s *train.State, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &train.State{Epoch: facts.Epoch, Step: facts.Step, Tokens: facts.Tokens, BestHeld: facts.BestHeld, SinceBest: facts.SinceBest}
+	s = &train.State{Epoch: facts.Epoch, Step: facts.Step, Tokens: facts.Tokens, BestHeld: facts.BestHeld, SinceBest: facts.SinceBest, Masked: facts.Masked}
 	into := map[string]*[]float32{"values": &s.Values, "first": &s.First, "second": &s.Second, "mean": &s.Mean, "best": &s.Best}
 	for i, tensor := range file.Infos() {
 		to, ok := into[tensor.Name]
