@@ -244,9 +244,11 @@ type BagFeatures struct {
 // BagOpening calls add with the hashes of the words and runs of the first so many words, as features
 // apart from the same words elsewhere. Like [BagGrams] it rearranges words.
 func BagOpening(words []uint64, opening, grams int, stops map[uint64]struct{}, add func(uint64)) {
-	const apart = 0x0be9191f
-	BagGrams(words[:min(opening, len(words))], grams, stops, func(h uint64) { add(mixGram(h, apart)) })
+	BagGrams(words[:min(opening, len(words))], grams, stops, func(h uint64) { add(openingGram(h)) })
 }
+
+// openingGram is the hash of a feature of the opening, given the hash of its words.
+func openingGram(h uint64) uint64 { return mixGram(h, 0x0be9191f) }
 
 // Features reads one message into s by the bag's rules. mask may be nil.
 func (b *Bag) Features(s *BagFeatures, ids []int32, mask []uint8) {

@@ -12,9 +12,15 @@ func (b *Bag) Shares(ids []int32) ([]float32, error) {
 		return nil, err
 	}
 	places := map[int32][][]bagWord{} // a feature's row: the words of each place
-	for words := range b.runs(ids) {
-		if row := b.index.row(b.t.Keys, gramOf(words)); row >= 0 {
-			places[row] = append(places[row], words)
+	words := b.words(ids)
+	for run := range b.runs(words) {
+		if row := b.index.row(b.t.Keys, gramOf(run)); row >= 0 {
+			places[row] = append(places[row], run)
+		}
+	}
+	for run := range b.runs(words[:min(b.rules.Opening, len(words))]) {
+		if row := b.index.row(b.t.Keys, openingGram(gramOf(run))); row >= 0 {
+			places[row] = append(places[row], run)
 		}
 	}
 	var s BagFeatures
@@ -63,10 +69,9 @@ func gramOf(words []bagWord) uint64 {
 	return last
 }
 
-// runs yields the words of a message, and every run of up to Grams words with stop words passed
-// over: the features of [BagGrams] with their places.
-func (b *Bag) runs(ids []int32) func(yield func([]bagWord) bool) {
-	words := b.words(ids)
+// runs yields the words, and every run of up to Grams words with stop words passed over: the features
+// of [BagGrams] with their places.
+func (b *Bag) runs(words []bagWord) func(yield func([]bagWord) bool) {
 	return func(yield func([]bagWord) bool) {
 		var kept []bagWord
 		for i, w := range words {

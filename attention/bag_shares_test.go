@@ -38,6 +38,7 @@ func TestBagSharesAddUp(t *testing.T) {
 			ids[i] = rng.Int31n(int32(len(bagKinds)))
 		}
 		BagGrams(words(ids...), 3, map[uint64]struct{}{stops[0]: {}}, func(h uint64) { keys[h] = true })
+		BagOpening(words(ids...), 4, 3, map[uint64]struct{}{stops[0]: {}}, func(h uint64) { keys[h] = true })
 	}
 	tensors := BagTensors{Kinds: bagKinds, Stops: stops, Bias: []float32{.5, -.5, .25}}
 	for k := range keys {
@@ -49,7 +50,8 @@ func TestBagSharesAddUp(t *testing.T) {
 		tensors.Vectors = append(tensors.Vectors, rng.Float32()-.5, rng.Float32()-.5, rng.Float32()-.5)
 	}
 	c := Config{Labels: []string{"a", "b", "c"}, VocabSize: len(bagKinds)}
-	for _, rules := range []BagRules{{Grams: 1}, {Grams: 3}, {Grams: 2, Sublinear: true, Normalize: true}, {Grams: 3, Sublinear: true}} {
+	for _, rules := range []BagRules{{Grams: 1}, {Grams: 3}, {Grams: 2, Sublinear: true, Normalize: true}, {Grams: 3, Sublinear: true},
+		{Grams: 2, Opening: 4, OpeningShare: .5}, {Grams: 3, Sublinear: true, Normalize: true, Opening: 3, OpeningShare: 1}} {
 		b, err := NewBag(c, rules, tensors)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package attention
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -160,5 +161,62 @@ func TestNewBagRefuses(t *testing.T) {
 		if _, err := NewBag(c.config, c.rules, tensors); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
 		}
+	}
+}
+
+// The first words have features of their own, half as long as the whole message's: by hand for the
+// words 1, 2, 1 with an opening of two words, where only the opening's features have a vector.
+func TestBagOpeningByHand(t *testing.T) {
+	kinds := []uint8{BagStart, BagStart, BagStart}
+	words := BagWords(nil, []int32{1, 2, 1}, nil, kinds)
+	var keys []uint64
+	BagOpening(slices.Clone(words), 2, 1, nil, func(h uint64) { keys = append(keys, h) })
+	if len(keys) != 2 {
+		t.Fatalf("%d features of an opening of two words", len(keys))
+	}
+	for _, k := range keys {
+		if slices.Contains(words, k) {
+			t.Fatal("an opening's feature is the whole message's too")
+		}
+	}
+	slices.Sort(keys)
+	b, err := NewBag(Config{Labels: []string{"a", "b"}, VocabSize: 3}, BagRules{Grams: 1, Sublinear: true, Normalize: true, Opening: 2, OpeningShare: .5},
+		BagTensors{Kinds: kinds, Keys: keys, Scale: []float32{3, 4}, Vectors: []float32{1, 0, 0, 1}, Bias: []float32{0, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits := make([]float32, 2)
+	if err := b.Logits(logits, Input{IDs: []int32{1, 2, 1}}, b.NewWorkspace()); err != nil {
+		t.Fatal(err)
+	}
+	// Values 3 and 4 have length 5; half of 3/5 and 4/5.
+	if math.Abs(float64(logits[0])-.3) > 1e-6 || math.Abs(float64(logits[1])-.4) > 1e-6 {
+		t.Errorf("logits %v, want .3 and .4", logits)
+	}
+}
+
+func TestBagFeaturesAscend(t *testing.T) {
+	kinds := slices.Repeat([]uint8{BagStart}, 50)
+	rng := rand.New(rand.NewPCG(1, 1))
+	ids := make([]int32, 30)
+	for i := range ids {
+		ids[i] = int32(rng.IntN(50))
+	}
+	var keys []uint64
+	add := func(h uint64) { keys = append(keys, h) }
+	words := BagWords(nil, ids, nil, kinds)
+	BagOpening(slices.Clone(words), 9, 2, nil, add)
+	BagGrams(words, 2, nil, add)
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	b, err := NewBag(Config{Labels: []string{"a", "b"}, VocabSize: 50}, BagRules{Grams: 2, Opening: 9, OpeningShare: .5, Normalize: true},
+		BagTensors{Kinds: kinds, Keys: keys, Scale: slices.Repeat([]float32{1}, len(keys)), Vectors: make([]float32, 2*len(keys)), Bias: []float32{0, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f BagFeatures
+	b.Features(&f, ids, nil)
+	if len(f.Rows) != len(keys) || len(f.Values) != len(keys) || !slices.IsSorted(f.Rows) {
+		t.Errorf("%d rows and %d values of %d features, ascending: %v", len(f.Rows), len(f.Values), len(keys), slices.IsSorted(f.Rows))
 	}
 }
