@@ -27,7 +27,7 @@ import (
 //	put FILE|FOLDER KEY      stores a file, or the files of a folder
 //	get KEY FOLDER           fetches the objects below KEY
 //	keys PREFIX              lists keys on standard output
-//	holds FOLDER NAME        fails unless a file of that name is below it
+//	holds FOLDER NAME|PATH   fails unless a file of that name (and of that file's content) is below it
 //	secretless FOLDER        fails where a file holds a credential
 //	damage FOLDER            turns a bit in every weight file below it
 //	fault KIND [N|KEY]       makes the store misbehave: cut N (objects break off after N bytes each), busy N
@@ -91,7 +91,7 @@ func TestBucketScripts(t *testing.T) {
 				ts.Check(damage(ts.MkAbs(args[0])))
 			},
 			"holds": func(ts *testscript.TestScript, neg bool, args []string) {
-				found, err := holds(ts.MkAbs(args[0]), args[1])
+				found, err := holds(ts.MkAbs(args[0]), filepath.Base(args[1]), args[1])
 				ts.Check(err)
 				if found == neg {
 					ts.Fatalf("%s holds %s: %v", args[0], args[1], found)
@@ -119,10 +119,21 @@ func damage(dir string) error {
 	})
 }
 
-// holds says whether a file of that name is below a folder.
-func holds(dir, name string) (found bool, err error) {
-	err = filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
-		found = found || err == nil && e.Name() == name
+// holds says whether a file of that name is below a folder; where a whole path is given, also whether
+// it has that file's content.
+func holds(dir, name, like string) (found bool, err error) {
+	var want []byte
+	if filepath.IsAbs(like) {
+		if want, err = os.ReadFile(like); err != nil {
+			return false, err
+		}
+	}
+	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.Name() != name {
+			return err
+		}
+		got, err := os.ReadFile(path)
+		found = found || want == nil || bytes.Equal(got, want)
 		return err
 	})
 	return found, err
@@ -304,4 +315,30 @@ func (s *scriptStore) get(key, dir string) error {
 		}
 	}
 	return nil
+}
+
+// TestForgetOld: copies of what an address held before go after a day, the one in use never.
+func TestForgetOld(t *testing.T) {
+	cache := t.TempDir()
+	now := time.Now()
+	for name, age := range map[string]time.Duration{"used": 48 * time.Hour, "fresh": time.Hour, "old": 25 * time.Hour} {
+		dir := filepath.Join(cache, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir, now.Add(-age), now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := forgetOld(cache, filepath.Join(cache, "used"), now); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	entries, err := os.ReadDir(cache)
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if want := "fresh used"; strings.Join(left, " ") != want || err != nil {
+		t.Errorf("left: %s, want %s (%v)", left, want, err)
+	}
 }
