@@ -31,6 +31,7 @@ func (f *collectFn) ProcessElement(ctx context.Context, number int, next func(*P
 	if err != nil {
 		return err
 	}
+	defer out.Close()
 	c := pipeline.NewCollector(out, &g.facts)
 	for i := range g.outcomes {
 		if err := c.Add(&g.outcomes[i].Outcome); err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
@@ -30,7 +31,7 @@ func evaluationFlags() []cli.Flag {
 func jobFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "runner", Category: "Run:", Usage: "`ENGINE` that does the work: " + strings.Join(runners, ", ") + " (universal: any job server of Beam's portable API; prism: in this process, to try it)"},
-		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Category: "Run:", Usage: "run folder `DIR` (on every worker), or gs://..."},
+		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Category: "Run:", Usage: "run folder `DIR` (on every worker), or s3://..., gs://..."},
 		&cli.BoolFlag{Name: "force", Category: "Run:", Usage: "replace the finished run in --out"},
 		&cli.IntFlag{Name: "shards", Category: "Run:", Value: 16, Usage: "parts that are evaluated side by side; a worker holds the rows of one (some 2 kB each) at once"},
 		&cli.IntFlag{Name: "workers", Category: "Run:", Usage: "messages at a time in one worker process (default: one a core)"},
@@ -42,9 +43,18 @@ func jobFlags() []cli.Flag {
 }
 
 // shown are the flags of Beam's runners that are listed in the help; the others are taken too.
-var shown = []string{
-	"endpoint", "environment_type", "environment_config", "job_name", "worker_binary", "async", "parallelism",
-	"project", "region", "staging_location", "temp_location",
+var shown = map[string]string{
+	"endpoint":           "`HOST:PORT` of the runner's job server",
+	"environment_type":   "where workers run: DOCKER, EXTERNAL (a worker pool) or LOOPBACK (this process)",
+	"environment_config": "of DOCKER the `IMAGE`, of EXTERNAL the HOST:PORT of the worker pool",
+	"worker_binary":      "`FILE` that workers run (default: this program)",
+	"job_name":           "`NAME` of the job (default: one is made)",
+	"async":              "hand the job over and do not wait for it",
+	"parallelism":        "Flink: `N` tasks at a time (default: as Flink is configured)",
+	"project":            "Dataflow: the `PROJECT`",
+	"region":             "Dataflow: the `REGION`",
+	"staging_location":   "Dataflow: `gs://...` for the worker binary",
+	"temp_location":      "Dataflow: `gs://...` for what is in between",
 }
 
 // workersOwn are flags with which a runner starts its workers; nobody submits a job with them.
@@ -68,26 +78,31 @@ func beamFlags() []cli.Flag {
 		if taken[as] {
 			as = "beam_" + as
 		}
-		usage, _, _ := strings.Cut(f.Usage, "\n")
-		list = append(list, &cli.GenericFlag{
-			Name: as, Category: "Beam runner:", Usage: strings.TrimSuffix(usage, "."), Value: &beamValue{f}, Hidden: !slices.Contains(shown, f.Name),
-		})
+		usage, listed := shown[f.Name]
+		value := &beamValue{f}
+		if value.IsBoolFlag() {
+			list = append(list, &cli.BoolFlag{
+				Name: as, Category: beamCategory, Usage: usage, Value: f.DefValue == "true", DisableDefaultText: true, Hidden: !listed,
+				Action: func(_ *cli.Context, v bool) error { return value.Set(strconv.FormatBool(v)) },
+			})
+			return
+		}
+		list = append(list, &cli.GenericFlag{Name: as, Category: beamCategory, Usage: usage, Value: value, Hidden: !listed})
 	})
 	return list
 }
+
+const beamCategory = "Beam runner:"
 
 // beamValue sets a flag of the standard library's set, where Beam looks for it.
 type beamValue struct{ f *flag.Flag }
 
 func (v *beamValue) Set(s string) error { return flag.Set(v.f.Name, s) }
 
-func (v *beamValue) String() string {
-	if v.f == nil { // the flag package asks a zero value
-		return ""
-	}
-	return v.f.Value.String()
-}
+// String is empty: the help has no defaults to show, and Beam keeps the value.
+func (v *beamValue) String() string { return "" }
 
+// IsBoolFlag says whether the flag needs no value.
 func (v *beamValue) IsBoolFlag() bool {
 	b, ok := v.f.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
@@ -149,6 +164,17 @@ func bindWorkers(runner string) error {
 		return usagef("--runner %s: no --endpoint: give the HOST:PORT of its job server", runner)
 	}
 	kind := strings.ToUpper(*jobopts.EnvironmentType)
+	switch kind {
+	case "", "DOCKER", "LOOPBACK":
+	case "EXTERNAL":
+		if *jobopts.EnvironmentConfig == "" {
+			return usagef("--environment_type EXTERNAL: no --environment_config: give the HOST:PORT of the worker pool")
+		}
+	case "PROCESS":
+		return usagef("--environment_type PROCESS: Beam's Go workers are given a quoted id that way and do not start; use EXTERNAL with a worker pool")
+	default:
+		return usagef("--environment_type %s: want DOCKER, EXTERNAL or LOOPBACK", *jobopts.EnvironmentType)
+	}
 	inProcess := kind == "LOOPBACK" || runner == "prism" && *jobopts.Endpoint == ""
 	if inProcess || *jobopts.WorkerBinary != "" {
 		return nil

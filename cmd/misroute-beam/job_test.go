@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"misroute/pipeline"
@@ -81,27 +80,15 @@ func local(t *testing.T, misroute string, s story) string {
 	return out
 }
 
-// tools are the programs that the tests run beside this one, built once from the module cache.
-var tools = sync.OnceValues(func() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "misroute-beam-test-"); err != nil {
-		return "", err
-	}
-	toolsDir = dir
-	for _, b := range []struct{ in, name, pkg string }{
-		{"../..", "misroute", "./cmd/misroute"},
-		{".", "prism", "github.com/apache/beam/sdks/v2/go/cmd/prism"},
-		{".", "boot", "github.com/apache/beam/sdks/v2/go/container"},
-	} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, b.name), b.pkg)
-		cmd.Dir = b.in
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("go build %s: %w\n%s", b.pkg, err, out)
-		}
-	}
-	return dir, nil
-})
+// tools are the programs that the tests run beside this one, built from the module cache when they are
+// first needed: the folder to build in, and the package.
+var tools = map[string]struct{ in, pkg string }{
+	"misroute": {"../..", "./cmd/misroute"},
+	"prism":    {".", "github.com/apache/beam/sdks/v2/go/cmd/prism"},
+	"boot":     {".", "github.com/apache/beam/sdks/v2/go/container"},
+}
 
-// toolsDir is where they stand, if they were built.
+// toolsDir is where they stand, if any was built.
 var toolsDir string
 
 func removeTools() {
@@ -112,11 +99,22 @@ func removeTools() {
 
 func tool(t *testing.T, name string) string {
 	t.Helper()
-	dir, err := tools()
-	if err != nil {
-		t.Fatal(err)
+	if toolsDir == "" {
+		var err error
+		if toolsDir, err = os.MkdirTemp("", "misroute-beam-test-"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return filepath.Join(dir, name)
+	path := filepath.Join(toolsDir, name)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, tools[name].pkg)
+	cmd.Dir = tools[name].in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build %s: %v\n%s", tools[name].pkg, err, out)
+	}
+	return path
 }
 
 // program runs misroute-beam in a folder of its own, and gives its exit code and what it printed.
@@ -168,8 +166,9 @@ func sameRun(t *testing.T, want, got string) *result.Folder {
 			t.Errorf("%s: %d bytes, want the %d of the local run", f, len(y), len(x))
 		}
 	}
-	if problems := pipeline.Problems(b); len(problems) > 0 {
-		t.Errorf("the run is not sound: %s", strings.Join(problems, "; "))
+	checked, err := pipeline.Check(got, &b.Run)
+	if err != nil || len(checked.Problems) > 0 {
+		t.Errorf("the run is not sound: %v, %s", err, strings.Join(checked.Problems, "; "))
 	}
 	t.Logf("%d rows, %d readings, %d rejects: %d differences", len(b.Rows), len(b.Readings), len(b.Rejects), n)
 	return b
@@ -225,7 +224,7 @@ func noRun(t *testing.T, out string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.Name() != "parts" {
+		if e.Name() != partsName {
 			t.Errorf("a failed job left %s", e.Name())
 		}
 	}
@@ -303,6 +302,7 @@ func TestKilledWorker(t *testing.T) {
 	if code != exitFatal || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "the job failed, and "+out+" has no run: ") {
 		t.Errorf("exit code %d, printed %q and %q; want one line", code, stdout, stderr)
 	}
+	t.Log(strings.ReplaceAll(stderr, out, "OUT"))
 	noRun(t, out)
 }
 
@@ -333,6 +333,8 @@ func TestUsage(t *testing.T) {
 		{"nowhere: no such file", []string{"--runner", "prism", "--out", "run", "--model", "nowhere", week}},
 		{"no --endpoint", []string{"--runner", "flink", "--out", "run", "--model", words, week}},
 		{"no job server answers there", []string{"--runner", "flink", "--endpoint", "localhost:1", "--out", "run", "--model", words, week}},
+		{"no --environment_config", []string{"--runner", "flink", "--endpoint", "localhost:1", "--environment_type", "external", "--out", "run", "--model", words, week}},
+		{"PROCESS: Beam's Go workers", []string{"--runner", "flink", "--endpoint", "localhost:1", "--environment_type", "PROCESS", "--out", "run", "--model", words, week}},
 		{"holds a finished run", []string{"--runner", "prism", "--model", words, "--out", taken, week}},
 		{`file system scheme "ftp"`, slices.Concat(prism, []string{"ftp://week.mbox"})},
 	} {
@@ -380,6 +382,14 @@ func TestTooManyRejects(t *testing.T) {
 	code, stdout, stderr := program(t, nil, "--runner", "prism", "--model", words, "--max-message-bytes", fmt.Sprint(longMessage), "--out", out, week)
 	if code != exitRejected || !strings.Contains(stderr, "records were rejected") || !strings.Contains(stdout, "310 records") {
 		t.Errorf("exit code %d, printed %q and %q", code, stdout, stderr)
+	}
+	onlyRun(t, out)
+	// With --force the run is replaced, and reports of its rows do not stay beside other rows.
+	if err := os.WriteFile(filepath.Join(out, "report.html"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := program(t, nil, "--runner", "prism", "--model", words, "--force", "--out", out, week); code != exitOK {
+		t.Errorf("--force: exit code %d: %s", code, stderr)
 	}
 	onlyRun(t, out)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"misroute/cmd/misroute/evaluation"
+	"misroute/pipeline/object"
 )
 
 const name = "misroute-beam"
@@ -84,7 +85,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &e):
 		code = e.code
 	}
-	fmt.Fprintf(stderr, "%s: %v\n", name, err)
+	fmt.Fprintf(stderr, "%s: %s\n", name, object.Redact(err.Error()))
 	return code
 }
 
@@ -98,7 +99,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Description: "Reads exports, routes every message at the cap, and leaves the run folder that misroute eval would have\n" +
 			"left, byte for byte (times and report files apart); misroute report, compare and trend take it from there.\n" +
 			"Exports, model, --labels, --groups, --tokenizer and --out are paths that every worker reaches: a shared\n" +
-			"folder, or gs://BUCKET/.... The export is split into --shards parts by content, so that one huge mbox splits\n" +
+			"folder, s3://BUCKET/... or gs://BUCKET/.... The export is split into --shards parts by content, so that one huge mbox splits\n" +
 			"as well; results.parquet comes last, and only when nothing is missing.\n\n" +
 			"Examples:\n" +
 			"  misroute-beam --runner flink --endpoint jobs:8099 --environment_type EXTERNAL --environment_config workers:50000 \\\n" +

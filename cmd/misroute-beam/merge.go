@@ -37,6 +37,7 @@ func (f *mergeFn) ProcessElement(ctx context.Context, _ []byte, next func(*Part)
 	if err != nil {
 		return err
 	}
+	defer out.Close()
 	run, measured, err := pipeline.Merge(dirs, out)
 	if err != nil {
 		return err

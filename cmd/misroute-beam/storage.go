@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -148,8 +149,7 @@ func exists(ctx context.Context, p string) bool {
 }
 
 // publish puts the files of a finished run, or part of one, into the folder to, the results last: their
-// presence says that it is whole. Each is written under a name of this attempt and renamed, so that a
-// bundle that is tried again, or twice at a time, leaves the same files.
+// presence says that it is whole. A bundle that is tried again, or twice at a time, leaves the same files.
 func publish(ctx context.Context, dir, to string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -166,17 +166,27 @@ func publish(ctx context.Context, dir, to string) error {
 		return err
 	}
 	defer fs.Close()
-	attempt := ".attempt-" + rand.Text()
 	for _, n := range append(names, result.ResultsFile) {
-		final := to + "/" + n
-		if err := upload(ctx, fs, filepath.Join(dir, n), final+attempt); err != nil {
-			return fmt.Errorf("write %s: %w", final, err)
-		}
-		if err := filesystem.Rename(ctx, fs, final+attempt, final); err != nil {
-			return fmt.Errorf("write %s: %w", final, err)
+		if err := place(ctx, fs, filepath.Join(dir, n), to+"/"+n); err != nil {
+			return fmt.Errorf("write %s/%s: %w", to, n, err)
 		}
 	}
 	return nil
+}
+
+// place writes a file that nobody sees before it is whole: under a name of this attempt, which is renamed
+// then, or at once where the store knows nothing else.
+func place(ctx context.Context, fs filesystem.Interface, from, final string) error {
+	if whole, ok := fs.(interface {
+		Put(ctx context.Context, file, to string) error
+	}); ok {
+		return whole.Put(ctx, from, final)
+	}
+	attempt := final + ".attempt-" + rand.Text()
+	if err := upload(ctx, fs, from, attempt); err != nil {
+		return err
+	}
+	return filesystem.Rename(ctx, fs, attempt, final)
 }
 
 func upload(ctx context.Context, fs filesystem.Interface, from, to string) error {
@@ -196,8 +206,11 @@ func upload(ctx context.Context, fs filesystem.Interface, from, to string) error
 	return err
 }
 
-// partsDir is where the parts of a run stand until they are merged.
-func partsDir(out string) string { return out + "/parts" }
+// partsName is of the folder in which the parts of a run stand until they are merged. Whatever has that
+// name is removed with it, so nobody else should have one.
+const partsName = ".misroute-beam-parts"
+
+func partsDir(out string) string { return out + "/" + partsName }
 
 // removeParts removes the parts of a run, and what attempts left of some.
 func removeParts(ctx context.Context, out string) error {
@@ -207,13 +220,21 @@ func removeParts(ctx context.Context, out string) error {
 	return removeRemote(ctx, partsDir(out)+"/*/*")
 }
 
-// removeMarker takes back what says that the run in out is finished.
-func removeMarker(ctx context.Context, out string) error {
-	p := out + "/" + result.ResultsFile
-	if !remote(out) {
-		return os.Remove(p)
+// removeRun takes back what says that the run in out is finished, and the reports of its rows.
+func removeRun(ctx context.Context, out string) error {
+	for _, n := range []string{result.ResultsFile, "report.html", "report.md", "report.json"} {
+		p := out + "/" + n
+		var err error
+		if remote(out) {
+			err = removeRemote(ctx, p)
+		} else if err = os.Remove(p); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return removeRemote(ctx, p)
+	return nil
 }
 
 func removeRemote(ctx context.Context, glob string) error {

@@ -103,7 +103,7 @@ func (o *jobOptions) prepare(ctx context.Context, stderr io.Writer) error {
 		if !o.force {
 			return usagef("--out %s holds a finished run; use another folder, or --force", o.out)
 		}
-		if err := removeMarker(ctx, o.job.Out); err != nil {
+		if err := removeRun(ctx, o.job.Out); err != nil {
 			return err
 		}
 	}

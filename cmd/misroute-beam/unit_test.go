@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math"
+	"net/http/httptest"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,7 +13,9 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/memfs"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/memfs"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"misroute/pipeline"
 	"misroute/pipeline/mail"
@@ -72,15 +75,6 @@ func TestPieceTravels(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-}
-
-func FuzzDecodePiece(f *testing.F) {
-	b, err := encodePiece(Piece{Export: 1, Outcomes: []pipeline.Outcome{{Row: result.Row{RecordNo: 1}}}, Read: &Read{}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b)
-	f.Fuzz(func(t *testing.T, b []byte) { decodePiece(b) }) // no panic
 }
 
 // A part's pieces come in any order; what is missing, doubled or of another kind of worker is refused.
@@ -185,37 +179,54 @@ type errorString string
 
 func (e errorString) Error() string { return string(e) }
 
-// Exports, model, labels and run folder in a store that is no file system of the workers: here one in
-// memory, so in this process.
+// Exports, model and run folder in a store that is no file system of the workers: Beam's in memory, and
+// an S3 one in this process. So the job is in this process too.
 func TestRemoteStore(t *testing.T) {
-	ctx := context.Background()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("bucket"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server())
+	defer server.Close()
+	for name, v := range map[string]string{
+		"AWS_ENDPOINT_URL_S3": server.URL, "AWS_ACCESS_KEY_ID": "AKIATEST", "AWS_SECRET_ACCESS_KEY": "secret",
+		"AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_PROFILE": "", "AWS_CA_BUNDLE": "", "HOME": t.TempDir(), "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, v)
+	}
+	want := local(t, tool(t, "misroute"), story{args: []string{"--model", words}, exports: []string{week}})
+	for _, store := range []string{"memfs://", "s3://"} {
+		t.Run(store, func(t *testing.T) { evaluateRemote(t, store+"bucket/", want) })
+	}
+}
+
+func evaluateRemote(t *testing.T, root, want string) {
+	ctx := t.Context()
+	store, err := filesystem.New(ctx, root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	put := func(local, to string) {
-		b, err := os.ReadFile(local)
-		if err != nil {
+		if err := upload(ctx, store, local, to); err != nil {
 			t.Fatal(err)
 		}
-		memfs.Write(to, b)
 	}
-	put(week, "memfs://mail/in/2026-W47.mbox")
+	put(week, root+"mail/2026-W47.mbox")
 	files, err := os.ReadDir(words)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		put(filepath.Join(words, f.Name()), "memfs://models/crumb-words/"+f.Name())
+		put(filepath.Join(words, f.Name()), root+"models/crumb-words/"+f.Name())
 	}
-	args := []string{"misroute-beam", "--runner", "prism", "--shards", "2", "--model", "memfs://models/crumb-words", "--out", "memfs://runs/week/", "memfs://mail/in/*.mbox"}
+	args := []string{"misroute-beam", "--runner", "prism", "--shards", "2", "--model", root + "models/crumb-words", "--out", root + "runs/week/"}
+	good := append(args[:len(args):len(args)], root+"mail/*.mbox")
 	var stdout, stderr strings.Builder
-	if code := run(args, &stdout, &stderr); code != exitOK {
+	if code := run(good, &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
-	want := local(t, tool(t, "misroute"), story{args: []string{"--model", words}, exports: []string{week}})
 	got := t.TempDir()
-	store, err := filesystem.New(ctx, "memfs://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	left, err := store.List(ctx, "memfs://runs/*/*")
+	left, err := store.List(ctx, root+"runs/week/*")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,11 +237,16 @@ func TestRemoteStore(t *testing.T) {
 	}
 	sameRun(t, want, got)
 	onlyRun(t, got)
-	if parts, err := store.List(ctx, "memfs://runs/*/*/*/*"); err != nil || len(parts) > 0 {
+	if parts, err := store.List(ctx, root+"runs/week/*/*/*"); err != nil || len(parts) > 0 {
 		t.Errorf("parts are left: %v, %v", parts, err)
 	}
-	stderr.Reset()
-	if code := run(args, &stdout, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "holds a finished run") {
-		t.Errorf("a second time: exit code %d: %s", code, stderr.String())
+	for what, args := range map[string][]string{
+		"holds a finished run": good,
+		"no such file":         append(args[:len(args):len(args)], root+"mail/nothing.mbox"),
+	} {
+		stderr.Reset()
+		if code := run(args, &stdout, &stderr); code != exitUsage || !strings.Contains(stderr.String(), what) {
+			t.Errorf("exit code %d: %s; want %q", code, stderr.String(), what)
+		}
 	}
 }
