@@ -89,6 +89,9 @@ const (
 	// seconds bound the loss where a router is slow.
 	segmentMessages = 4096
 	segmentAge      = 2 * time.Second
+	// On a slow disk a segment takes seconds to become durable: then so many times that long passes
+	// before the next one, or the run would do nothing else.
+	segmentPause = 20
 	// Stored texts may be of any size: a segment has no more of them than fits into memory twice.
 	segmentTexts = 32 << 20
 	// What a person can follow.

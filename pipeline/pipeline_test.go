@@ -371,6 +371,29 @@ func TestMemoryBound(t *testing.T) {
 	}
 }
 
+// On a disk that takes minutes to make a segment durable, messages are not made durable one by one.
+func TestSlowDiskGetsLargerSegments(t *testing.T) {
+	out := start(t, t.TempDir(), false)
+	w := newWriter(out, nil, true, "")
+	add := func() {
+		t.Helper()
+		w.take(&Outcome{Row: result.Row{Source: "week.mbox", Status: result.StatusScored}})
+		if err := w.flushFull(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.began, w.flushing = time.Now().Add(-time.Minute), time.Minute
+	add()
+	if n := out.Segments(); n != 0 {
+		t.Errorf("%d segments a minute after one that took a minute", n)
+	}
+	w.began = w.began.Add(-segmentPause * time.Minute)
+	add()
+	if n := out.Segments(); n != 1 || w.flushing >= time.Minute {
+		t.Errorf("%d segments after the pause, the last took %v", n, w.flushing)
+	}
+}
+
 // The goroutines of a run are its workers and a few more, however many messages there are.
 func TestGoroutinesAreBounded(t *testing.T) {
 	const workers = 4

@@ -23,7 +23,8 @@ type writer struct {
 	name     string // of the run's own setting
 	// checkpoint is how many messages make a segment.
 	checkpoint int
-	texts      int64 // bytes of the segment's texts
+	texts      int64         // bytes of the segment's texts
+	flushing   time.Duration // how long the last segment took to become durable
 	seg        result.Segment
 	began      time.Time // of the segment
 	start      time.Time
@@ -260,7 +261,7 @@ func (w *writer) count(row *result.Row) {
 
 // flushFull makes a segment durable that is large or old enough.
 func (w *writer) flushFull() error {
-	if w.seg.Messages() < w.checkpoint && w.texts < segmentTexts && time.Since(w.began) <= segmentAge {
+	if w.seg.Messages() < w.checkpoint && w.texts < segmentTexts && time.Since(w.began) <= max(segmentAge, segmentPause*w.flushing) {
 		return nil
 	}
 	return w.flush()
@@ -268,12 +269,15 @@ func (w *writer) flushFull() error {
 
 // flush makes the segment durable, if there is anything in it.
 func (w *writer) flush() error {
-	w.began = time.Now()
 	if w.seg.Messages() == 0 {
+		w.began = time.Now()
 		return nil
 	}
+	start := time.Now()
 	err := w.out.Append(&w.seg)
 	w.seg, w.texts = result.Segment{}, 0
+	w.began = time.Now()
+	w.flushing = w.began.Sub(start)
 	return err
 }
 
