@@ -107,13 +107,15 @@ func fetchedDir() (string, error) {
 	return os.MkdirTemp(fetched.dir, "")
 }
 
-// removeFetched removes all copies, at the end of the process.
+// removeFetched removes all copies, at the end of the job.
 func removeFetched() {
 	fetched.Lock()
 	defer fetched.Unlock()
 	if fetched.dir != "" {
 		os.RemoveAll(fetched.dir)
 	}
+	fetched.dir = ""
+	clear(fetched.paths)
 }
 
 func copyOf(ctx context.Context, fs filesystem.Interface, from, to string) error {
