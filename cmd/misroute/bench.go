@@ -93,10 +93,11 @@ func bindBench(c *cli.Context) (benchOptions, error) {
 		return o, usagef("--window %d: want at least 1", o.window)
 	case o.plot != "" && !o.curve:
 		return o, usagef("--plot draws the curve; give --curve too")
-	case o.plot != "" && !strings.HasSuffix(o.plot, ".svg") && !strings.HasSuffix(o.plot, ".png"):
-		return o, usagef("--plot %s: want a name that ends in .svg or .png", o.plot)
 	case c.IsSet("lengths") && c.IsSet("lengths-file"):
 		return o, usagef("--lengths and --lengths-file exclude each other")
+	}
+	if err := checkPlot(o.plot); err != nil {
+		return o, err
 	}
 	if c.IsSet("lengths") {
 		for word := range strings.SplitSeq(c.String("lengths"), ",") {

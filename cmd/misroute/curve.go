@@ -192,6 +192,14 @@ func decades(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
+// checkPlot refuses the name of a picture in a form we do not draw.
+func checkPlot(path string) error {
+	if path != "" && !strings.HasSuffix(path, ".svg") && !strings.HasSuffix(path, ".png") {
+		return usagef("--plot %s: want a name that ends in .svg or .png", path)
+	}
+	return nil
+}
+
 // savePanels writes plots one below the other, their axes in line.
 func savePanels(path string, panels ...*plot.Plot) error {
 	fail := func(err error) error { return fmt.Errorf("%s: %w", filepath.Base(path), err) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -31,6 +32,7 @@ type ladderOptions struct {
 	rungs  []string
 	cap    int
 	format string
+	plot   string // file to draw into; "": none
 }
 
 // LadderCommand trains the same router with ever more of attention in it.
@@ -51,6 +53,7 @@ func LadderCommand() *cli.Command {
 			"  transformer          several heads and layers, with feed-forward parts between\n\n" +
 			"Examples:\n" +
 			"  misroute ladder --judge 2026-W46 inbox-2026-W4*.mbox\n" +
+			"  misroute ladder --judge 2026-W46 --plot ladder.svg inbox-2026-W4*.mbox\n" +
 			"  misroute ladder --judge week.mbox --group-header X-Crumb-Confounder --rungs words,attention train.mbox.gz\n\n" +
 			"Exit codes: 0 done; 2 unusable input; 130 interrupted.",
 		Flags: slices.Concat([]cli.Flag{
@@ -58,16 +61,17 @@ func LadderCommand() *cli.Command {
 			&cli.StringFlag{Name: "rungs", Value: strings.Join(rungs, ","), Usage: "which ones, in this order"},
 			&cli.StringFlag{Name: "group-header", Usage: "count misroutes by the value of header `NAME` too"},
 			&cli.IntFlag{Name: "cap", Value: evaluation.DefaultCap, Usage: "most tokens read of a message"},
-			&cli.IntFlag{Name: "epochs", Value: 12, Usage: "passes over the mail"},
-			&cli.IntFlag{Name: "batch", Value: 16, Usage: "messages a step"},
-			&cli.Float64Flag{Name: "rate", Value: 2e-3, Usage: "peak learning rate"},
+			&cli.IntFlag{Name: "epochs", Value: 6, Usage: "passes over the mail"},
+			&cli.IntFlag{Name: "batch", Value: 4, Usage: "messages a step"},
+			&cli.Float64Flag{Name: "rate", Value: 1e-3, Usage: "peak learning rate"},
 			&cli.IntFlag{Name: "hidden", Value: 64, Usage: "channels"},
-			&cli.IntFlag{Name: "layers", Value: 2, Usage: "layers of the transformer"},
+			&cli.IntFlag{Name: "layers", Value: 3, Usage: "layers of the transformer"},
 			&cli.IntFlag{Name: "heads", Value: 4, Usage: "heads of the transformer"},
 			&cli.IntFlag{Name: "vocab", Value: 4000, Usage: "tokens of the learned vocabulary"},
 			&cli.IntFlag{Name: "drop-rare", Usage: "leave out queues with fewer than `N` messages"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed of everything random"},
 			&cli.IntFlag{Name: "workers", Usage: "goroutines (default: one a core)"},
+			&cli.StringFlag{Name: "plot", Usage: "draw the rungs into `FILE` (.svg or .png) too"},
 			&cli.StringFlag{Name: "as", Value: "text", Usage: "form of the table: text, markdown, csv, html"},
 			progressFlag(),
 		}, evaluation.MailFlags()),
@@ -83,14 +87,14 @@ func LadderCommand() *cli.Command {
 
 func bindLadder(c *cli.Context) (ladderOptions, error) {
 	o := ladderOptions{
-		judge: c.String("judge"), rungs: strings.Split(c.String("rungs"), ","), cap: c.Int("cap"), format: c.String("as"),
+		judge: c.String("judge"), rungs: strings.Split(c.String("rungs"), ","), cap: c.Int("cap"), format: c.String("as"), plot: c.String("plot"),
 		train: trainOptions{
 			exports: exportsOf(c), subject: !c.Bool("no-subject"), dropRare: c.Int("drop-rare"), groupHeader: c.String("group-header"),
 			router: routerTransformer, out: "-", seed: c.Uint64("seed"), workers: c.Int("workers"), progress: c.String("progress"),
 			words:      train.BagOptions{Grams: 1, Cost: 1, Loss: train.LossBoth},
 			vocabulary: tokenize.LearnOptions{VocabSize: c.Int("vocab"), Lowercase: true},
 			shape:      encoderShape{c.Int("layers"), c.Int("heads"), c.Int("hidden"), c.Int("cap")},
-			fit: train.Options{Epochs: c.Int("epochs"), Batch: c.Int("batch"), Rate: c.Float64("rate"), Dropout: 0.1, WordDrop: 0.05,
+			fit: train.Options{Epochs: c.Int("epochs"), Batch: c.Int("batch"), Rate: c.Float64("rate"), WordDrop: 0.02,
 				LayerRate: 1, Average: 0.99, MaxTokens: c.Int("cap"), Seed: c.Uint64("seed")},
 		},
 	}
@@ -103,6 +107,9 @@ func bindLadder(c *cli.Context) (ladderOptions, error) {
 	}
 	if forms := []string{"text", "markdown", "csv", "html"}; !slices.Contains(forms, o.format) {
 		return o, usagef("--as %s: want one of %s", o.format, strings.Join(forms, ", "))
+	}
+	if err := checkPlot(o.plot); err != nil {
+		return o, err
 	}
 	known := append(attention.Mixes(), routerTransformer)
 	for _, r := range o.rungs {
@@ -145,6 +152,11 @@ func runLadder(ctx context.Context, o ladderOptions, stdout, stderr io.Writer) e
 	}
 	for _, name := range o.rungs {
 		if err := l.climb(ctx, name); err != nil {
+			return err
+		}
+	}
+	if o.plot != "" {
+		if err := plotLadder(o.plot, filepath.Base(o.judge), l.rungs); err != nil {
 			return err
 		}
 	}
