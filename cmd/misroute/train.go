@@ -58,6 +58,7 @@ type trainOptions struct {
 	top        int    // its layers to train; -1: all
 	// maskedEpochs is how often the mail is read for its language alone, before the labels are learned.
 	maskedEpochs int
+	folds        int // judge by so many folds and write nothing
 }
 
 // encoderShape is the size of a transformer.
@@ -82,6 +83,7 @@ func TrainCommand() *cli.Command {
 			"  misroute train --out models/words inbox-2026-W4*.mbox\n" +
 			"  misroute train --labels labels.csv --out models/words inbox.mbox.gz\n" +
 			"  misroute train --router transformer --epochs 20 --out models/small inbox-2026-W4*.mbox\n" +
+			"  misroute train --folds 5 tickets.csv.gz\n" +
 			"  misroute train --from models/minilm --rate 3e-5 --epochs 3 --out models/tuned inbox-2026-W4*.mbox\n\n" +
 			"Exit codes: 0 done; 1 the loss is no number any more (the last good model is kept); 2 unusable input;\n" +
 			"130 interrupted (a transformer goes on with --resume).",
@@ -90,6 +92,9 @@ func TrainCommand() *cli.Command {
 			o, err := bindTrain(c)
 			if err != nil {
 				return err
+			}
+			if o.folds > 0 {
+				return runFolds(c.Context, o, c.App.Writer, c.App.ErrWriter)
 			}
 			return runTrain(c.Context, o, c.App.Writer, c.App.ErrWriter)
 		},
@@ -103,6 +108,7 @@ func trainFlags() []cli.Flag {
 		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "model folder `DIR` to write"},
 		&cli.BoolFlag{Name: "force", Usage: "replace the model in --out"},
 		&cli.Float64Flag{Name: "held-out", Value: 0.1, Usage: "`SHARE` of the messages to judge by: whole threads, the newest first; 0: none"},
+		&cli.IntFlag{Name: "folds", Usage: "judge the router of words by cross-validation in `N` folds of whole threads, and write nothing"},
 		&cli.IntFlag{Name: "drop-rare", Usage: "leave out queues with fewer than `N` messages"},
 		&cli.BoolFlag{Name: "balance", Usage: "every queue counts the same, however rare"},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed of everything random"},
@@ -158,7 +164,7 @@ func bindTrain(c *cli.Context) (trainOptions, error) {
 			Average: c.Float64("average"), Patience: c.Int("patience"), LayerRate: c.Float64("layer-rate"), MaxTokens: c.Int("cap"),
 			Balance: c.Bool("balance"), Seed: c.Uint64("seed"),
 		},
-		resume: c.Bool("resume"), from: c.String("from"), top: c.Int("top"), maskedEpochs: c.Int("masked-epochs"),
+		resume: c.Bool("resume"), from: c.String("from"), top: c.Int("top"), maskedEpochs: c.Int("masked-epochs"), folds: c.Int("folds"),
 	}
 	if o.workers == 0 {
 		o.workers = runtime.GOMAXPROCS(0)
@@ -189,6 +195,17 @@ func (o *trainOptions) check() error {
 		if len(e) > 1 && strings.HasPrefix(e, "-") {
 			return usagef("%s stands after an export: flags come first, then exports", e)
 		}
+	}
+	switch {
+	case o.folds == 0:
+	case o.folds < 2 || o.folds > 1000:
+		return usagef("--folds %d: want 2 to 1000", o.folds)
+	case o.router != routerWords:
+		return usagef("--folds judges the router of words; --router %s is judged by --held-out", o.router)
+	case o.out != "":
+		return usagef("--folds writes no model, so that --out %s has no meaning", o.out)
+	default:
+		return nil
 	}
 	if o.out == "" {
 		return usagef("train: no --out: which folder should the model be written to?")
