@@ -141,7 +141,7 @@ func trainFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "average", Category: deep, Value: 0.99, Usage: "running mean of the parameters, decay a step; 0: none"},
 		&cli.IntFlag{Name: "patience", Category: deep, Value: 5, Usage: "stop after `N` epochs without a better held-out result; 0: never"},
 		&cli.BoolFlag{Name: "resume", Category: deep, Usage: "go on with the interrupted training of --out"},
-		&cli.StringFlag{Name: "from", Category: deep, Usage: "fine-tune the model folder `DIR` (BERT, DistilBERT, RoBERTa) with a new head"},
+		&cli.StringFlag{Name: "from", Category: deep, Usage: "fine-tune the model folder `DIR` (BERT, DistilBERT, RoBERTa) with a new head; with --router wide-deep as its deep part"},
 		&cli.IntFlag{Name: "top", Category: deep, Value: -1, Usage: "with --from: train the top `N` layers and the head only (default: all)"},
 		&cli.Float64Flag{Name: "layer-rate", Category: deep, Value: 1, Usage: "rate of a layer as a share of the one above it"},
 	}
@@ -170,10 +170,7 @@ func bindTrain(c *cli.Context) (trainOptions, error) {
 		o.workers = runtime.GOMAXPROCS(0)
 	}
 	o.words.Workers, o.fit.Workers = o.workers, o.workers
-	if o.from != "" {
-		if c.IsSet("router") && o.router != routerTransformer {
-			return o, usagef("--from fine-tunes a transformer; --router %s does not go with it", o.router)
-		}
+	if o.from != "" && !c.IsSet("router") {
 		o.router = routerTransformer
 	}
 	if err := o.check(); err != nil {
@@ -212,6 +209,9 @@ func (o *trainOptions) check() error {
 	}
 	if known := []string{routerWords, routerTransformer, routerWideDeep}; !slices.Contains(known, o.router) {
 		return usagef("--router %s: want one of %s", o.router, strings.Join(known, ", "))
+	}
+	if o.from != "" && o.router == routerWords {
+		return usagef("--from goes on from a transformer; --router %s has none", o.router)
 	}
 	if o.router == routerWideDeep && o.heldOut == 0 {
 		return usagef("--router wide-deep weighs its two parts by the held-out messages: --held-out 0 leaves none")
