@@ -84,8 +84,8 @@ func (t *trainer) maskID() (int32, bool) {
 	return 0, false
 }
 
-// learnLanguage lets the encoder guess hidden words of all mail, the held-out messages' too: no label is
-// looked at.
+// learnLanguage lets the encoder guess hidden words of the training mail. Not of the held-out messages,
+// although no label is looked at: whoever knows their wording is judged too kindly by them.
 func (t *trainer) learnLanguage(ctx context.Context, e *train.Encoder, mask int32, from *train.State) error {
 	m := train.MaskedOptions{MaskID: mask, Keep: make([]bool, e.Config.VocabSize)}
 	for _, name := range t.tokens.SpecialTokens() {
@@ -101,7 +101,7 @@ func (t *trainer) learnLanguage(ctx context.Context, e *train.Encoder, mask int3
 	}
 	return t.stage(func(update func(int64, int64, string)) error {
 		o.Report = t.reporter(update, "hidden words, ", 0)
-		return e.FitMasked(ctx, t.all, m, o, from)
+		return e.FitMasked(ctx, t.training, m, o, from)
 	})
 }
 
