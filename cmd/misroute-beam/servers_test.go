@@ -52,6 +52,7 @@ func startPool(t *testing.T, fault string) string {
 	port := freePort(t)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), bootEnv+"="+tool(t, "boot"), fmt.Sprintf("%s=%d", portEnv, port), faultEnv+"="+fault)
+	cmd.Dir = t.TempDir() // boot leaves the job's options in the folder it stands in
 	removeCopies(t, self)
 	background(t, cmd)
 	endpoint := fmt.Sprintf("localhost:%d", port)
