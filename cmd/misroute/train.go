@@ -76,13 +76,14 @@ func TrainCommand() *cli.Command {
 			"  words        every word and pair of words has one fixed vector, whatever stands around it, and the\n" +
 			"               message is their sum. Learned in seconds, reads any length: the baseline to beat\n" +
 			"  transformer  a small BERT from nothing: attention, positions, layers. Opens in Python as\n" +
-			"               BertForSequenceClassification\n" +
+			"               BertForSequenceClassification. It knows no language yet: with --masked-epochs it guesses\n" +
+			"               hidden words of the mail before it sees a label, which is most of what few labels lack\n" +
 			"  wide-deep    both: the words of the whole message, and a transformer on its first --cap tokens, add up.\n" +
 			"               Evaluate it with --cap none: it cuts for its deep part itself\n\n" +
 			"Examples:\n" +
 			"  misroute train --out models/words inbox-2026-W4*.mbox\n" +
 			"  misroute train --labels labels.csv --out models/words inbox.mbox.gz\n" +
-			"  misroute train --router transformer --epochs 20 --out models/small inbox-2026-W4*.mbox\n" +
+			"  misroute train --router transformer --masked-epochs 2 --epochs 20 --out models/small inbox-2026-W4*.mbox\n" +
 			"  misroute train --folds 5 tickets.csv.gz\n" +
 			"  misroute train --from models/minilm --rate 3e-5 --epochs 3 --out models/tuned inbox-2026-W4*.mbox\n\n" +
 			"Exit codes: 0 done; 1 the loss is no number any more (the last good model is kept); 2 unusable input;\n" +
