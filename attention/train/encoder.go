@@ -240,6 +240,14 @@ type layerPass struct {
 // computed. Message b's are rows[at[b]:at[b+1]], which are rows of the whole batch.
 type asks struct{ rows, at []int }
 
+// queries is where each message's queries begin, given where its rows do.
+func (s *layerPass) queries(at []int) []int {
+	if s.asks != nil {
+		return s.asks.at
+	}
+	return at
+}
+
 // firsts asks for the first row of each message.
 func (m *messages) firsts() *asks {
 	a := &asks{rows: m.at[:len(m.at)-1]}
@@ -300,9 +308,8 @@ func (e *Encoder) poolActivation() activation {
 func (e *Encoder) layer(t *tape, s *layerPass, p *attention.LayerParams, x []float32, at []int, mask []uint8) []float32 {
 	c := e.Config.Hidden
 	s.x, s.xq = x, x
-	queries := at // where a message's queries begin
+	queries := s.queries(at)
 	if s.asks != nil {
-		queries = s.asks.at
 		s.xq = t.take(len(s.asks.rows) * c)
 		for i, row := range s.asks.rows {
 			copy(s.xq[i*c:][:c], x[row*c:])
@@ -359,10 +366,7 @@ func (e *Encoder) layerBack(t *tape, s *layerPass, p, g *attention.LayerParams, 
 	s.outDrop.back(dout)
 	dcontext := t.linearBackTo(dout, s.context, p.Output, g.Output)
 	dq, dkv := t.take(len(s.q)), t.take(len(s.kv))
-	queries := at
-	if s.asks != nil {
-		queries = s.asks.at
-	}
+	queries := s.queries(at)
 	for b := range s.attended {
 		q := queries[b]
 		if queries[b+1] == q {

@@ -35,7 +35,8 @@ const (
 	shortestWave = 2.5
 	// peakGain leaves the neighbour asked for about a tenth of the weight among a hundred tokens, since the
 	// drawn token types blur the waves. That is a lean, not a rule, and meant: with clear waves hidden words
-	// are guessed sooner, but on new wording the demo shop's router was right less often (0.90 for 0.93).
+	// are guessed sooner, but on new wording the demo shop's router was right less often (0.90 for 0.93, one
+	// training each, which differed in epochs and word dropout too).
 	peakGain = 1.2
 	// averageGain is sqrt(n) for 16 tokens that matter.
 	averageGain = 4
