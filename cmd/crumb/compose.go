@@ -51,6 +51,7 @@ type composer struct {
 	grammar *grammar
 	random
 	seed uint64
+	recipe
 	letter
 
 	bound     [][]byte // the message's own choice for each slot; empty: not made yet
@@ -71,8 +72,8 @@ type composer struct {
 	rootsSet int
 }
 
-func newComposer(g *grammar, seed uint64) *composer {
-	return &composer{grammar: g, seed: seed, bound: make([][]byte, g.slots), told: make([]bool, len(g.stories))}
+func newComposer(g *grammar, seed uint64, r recipe) *composer {
+	return &composer{grammar: g, seed: seed, recipe: r, bound: make([][]byte, g.slots), told: make([]bool, len(g.stories))}
 }
 
 // compose writes message number n of a week.
@@ -97,7 +98,7 @@ func (c *composer) compose(w isoWeek, n int, p pool, weights []float64, ck *cloc
 		c.choosePerson()
 	}
 	c.newID(&l.id, "example.com")
-	want := wordsWanted(&c.random, w)
+	want := wordsWanted(&c.random, w, c.medianWords)
 	l.isLong = want >= 190
 	l.confounder = c.chooseConfounder()
 	c.chooseVoice(want)
@@ -185,12 +186,15 @@ func (c *composer) choosePerson() {
 
 // chooseConfounder draws what makes the message hard, among what its queue allows.
 func (c *composer) chooseConfounder() confounder {
-	k := confounder(c.weighted(confounderWeights[:]))
+	k := none
+	if c.chance(c.confounded) {
+		k = confounder(c.weighted(confounderWeights[:]))
+	}
 	q := queueNames[c.queue]
 	switch k {
 	case none:
 		// Long mail wanders, and some of where it wanders sounds like another queue.
-		if c.isLong && c.chance(.3) {
+		if c.isLong && c.chance(.75*c.confounded) {
 			return [...]confounder{passing, history}[c.below(2)]
 		}
 	case swap, it:

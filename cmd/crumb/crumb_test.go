@@ -31,7 +31,7 @@ func mustGrammar(t testing.TB) *grammar {
 func export(t testing.TB, seed uint64, week isoWeek, messages int, split *pool) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	o := options{seed: seed, weeks: []isoWeek{week}, messages: messages, split: split}
+	o := options{seed: seed, weeks: []isoWeek{week}, messages: messages, split: split, recipe: usual}
 	if err := writeExport(context.Background(), &b, mustGrammar(t), o); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,13 @@ var w47 = isoWeek{2026, 47}
 // each calls fn with every composed letter of a pool, before it becomes mail.
 func each(t testing.TB, p pool, messages int, fn func(*letter, *composer)) {
 	t.Helper()
-	c := newComposer(mustGrammar(t), 7)
+	eachOf(t, usual, p, messages, fn)
+}
+
+// eachOf is each for messages of another recipe.
+func eachOf(t testing.TB, r recipe, p pool, messages int, fn func(*letter, *composer)) {
+	t.Helper()
+	c := newComposer(mustGrammar(t), 7, r)
 	weights, clock := shares(w47), newClock(w47, messages)
 	for n := range messages {
 		fn(c.compose(w47, n, p, weights[:], clock), c)
@@ -100,7 +106,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 		t.Error("another seed wrote the same export")
 	}
 	var weeks bytes.Buffer
-	o := options{seed: 1, weeks: []isoWeek{{2026, 46}, w47}, messages: 200}
+	o := options{seed: 1, weeks: []isoWeek{{2026, 46}, w47}, messages: 200, recipe: usual}
 	if err := writeExport(context.Background(), &weeks, mustGrammar(t), o); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +205,7 @@ var decisiveHeader = regexp.MustCompile(`^(early|middle|late); word=(\d+); words
 func TestDecisiveSentenceStandsWhereTheHeaderSays(t *testing.T) {
 	const messages = 1000
 	records := parseExport(t, export(t, 5, w47, messages, nil))
-	c := newComposer(mustGrammar(t), 5)
+	c := newComposer(mustGrammar(t), 5, usual)
 	weights, clock := shares(w47), newClock(w47, messages)
 	for n, r := range records {
 		l := c.compose(w47, n, judged, weights[:], clock)
@@ -276,7 +282,7 @@ func TestLengths(t *testing.T) {
 // one pool each, no two of them are equal, and each pool has some of each section.
 func TestPoolsAreDisjoint(t *testing.T) {
 	g := mustGrammar(t)
-	decisive := regexp.MustCompile(`^(do|say|more|cold|bank|with)/|^(ask|say|not-this|about-this|swap|it|passing|history)$`)
+	decisive := regexp.MustCompile(`^(do|say|more|cold|bank|with)/|^(ask|say|not-this|about-this|swap|it|passing|history|want|unwant|about|unabout|payback|keep|good|bad|payit)$`)
 	for name, s := range g.sections {
 		if !decisive.MatchString(name) {
 			continue
@@ -325,35 +331,58 @@ func TestPoolsShareNoSentence(t *testing.T) {
 	}
 }
 
-// A router can only be asked for new sentences, not for new words: nearly all words of
-// the judged pool's decisive sentences stand in training ones.
+// A router can only be asked for new sentences, not for new words: each word of a line
+// that belongs to the validation or the judged pool stands in knownLines lines that
+// training may use.
 func TestPoolsShareTheirVocabulary(t *testing.T) {
-	letters := regexp.MustCompile(`[\pL']+`)
-	words := func(l *letter) []string {
-		return letters.FindAllString(strings.ToLower(string(l.body[l.decisive.at:l.decisive.at+l.decisive.length])), -1)
-	}
-	known := make(map[string]bool)
-	each(t, train, 12000, func(l *letter, _ *composer) {
-		for _, w := range letters.FindAllString(strings.ToLower(string(l.body)), -1) {
-			known[w] = true
+	g := mustGrammar(t)
+	known := make(map[string]int)
+	for _, s := range g.sections {
+		for _, i := range s.pools[train] {
+			for word := range s.lines[i].words() {
+				known[word]++
+			}
 		}
-	})
-	for _, p := range []pool{validation, judged} {
-		total, unknown := 0, make(map[string]int)
-		each(t, p, 3000, func(l *letter, _ *composer) {
-			for _, w := range words(l) {
-				total++
-				if !known[w] {
-					unknown[w]++
+	}
+	for name, s := range g.sections {
+		if !s.split {
+			continue // its lines are everybody's
+		}
+		for _, p := range []pool{validation, judged} {
+			for _, i := range s.pools[p] {
+				for word := range s.lines[i].words() {
+					if known[word] < knownLines {
+						t.Errorf("section %q, line %d of pool %s: training has %q in %d lines", name, i, poolNames[p], word, known[word])
+					}
 				}
 			}
-		})
-		sum := 0
-		for _, n := range unknown {
-			sum += n
 		}
-		if share := float64(sum) / float64(total); share > .02 {
-			t.Errorf("%s: %.3f of the words are unknown: %v", poolNames[p], share, unknown)
+	}
+}
+
+// A drill has what its recipe says: the queue may forbid some confounders, so that a
+// few messages of a drill have none.
+func TestDrill(t *testing.T) {
+	const messages = 2000
+	for _, c := range []struct {
+		recipe
+		low, high float64 // share with a confounder
+	}{{recipe{confounded: 1, medianWords: 25}, .85, 1}, {recipe{confounded: 0, medianWords: 25}, 0, 0}} {
+		confounded := 0
+		var words []int
+		eachOf(t, c.recipe, train, messages, func(l *letter, _ *composer) {
+			if l.confounder != none {
+				confounded++
+			}
+			words = append(words, l.words)
+		})
+		if share := float64(confounded) / messages; share < c.low || share > c.high {
+			t.Errorf("%+v: %.3f of the messages have a confounder, want %.2f to %.2f", c.recipe, share, c.low, c.high)
+		}
+		// The sentence that decides, greeting and name take 20 words of the shortest mail.
+		slices.Sort(words)
+		if median := words[messages/2]; median < 22 || median > 45 {
+			t.Errorf("%+v: half of the messages have up to %d words", c.recipe, median)
 		}
 	}
 }
@@ -372,6 +401,9 @@ func TestRun(t *testing.T) {
 		{"--week 2026-W47 --split test --out -", "judged"},
 		{"--week 2026-W47 --out - extra", "extra"},
 		{"--week 2026-W47 --messages x --out -", "invalid value"},
+		{"--week 2026-W47 --confounded 1.5 --out -", "from 0 to 1"},
+		{"--week 2026-W47 --confounded NaN --out -", "from 0 to 1"},
+		{"--week 2026-W47 --words 2 --out -", "from 6 to 620"},
 	} {
 		var out bytes.Buffer
 		app := newApp(&out)
@@ -390,7 +422,7 @@ func TestRun(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	weeks := []isoWeek{{2026, 46}, w47}
-	o := options{seed: 1, weeks: weeks, messages: 5, out: filepath.Join(dir, "{week}.mbox.gz")}
+	o := options{seed: 1, weeks: weeks, messages: 5, out: filepath.Join(dir, "{week}.mbox.gz"), recipe: usual}
 	if err := run(context.Background(), o, io.Discard); err != nil {
 		t.Fatal(err)
 	}

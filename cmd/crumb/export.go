@@ -89,7 +89,7 @@ func writeBuffered(ctx context.Context, to io.Writer, g *grammar, o options) err
 func writeExport(ctx context.Context, to io.Writer, g *grammar, o options) error {
 	var w mailWriter
 	for _, week := range o.weeks {
-		c := newComposer(g, o.seed) // anew, so that a week's bytes depend on that week alone
+		c := newComposer(g, o.seed, o.recipe) // anew, so that a week's bytes depend on that week alone
 		p := week.pool()
 		if o.split != nil {
 			p = *o.split

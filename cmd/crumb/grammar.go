@@ -3,7 +3,10 @@ package main
 import (
 	"embed"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // pool names the wording a message may use. Frames of a split section belong to one
@@ -22,6 +25,7 @@ var poolNames = [pools]string{"train", "validation", "judged"}
 // poolOfLine deals the lines of a split section out, twenty at a time: fourteen to
 // training because it must cover the language, three each to the others. Where the
 // twenty begin differs by section, so that first lines (the plainest) go to every pool.
+// A line with a word that training would hardly know stays in training; see dealAll.
 var poolOfLine = [20]pool{
 	train, judged, train, train, validation, train, train, train, judged, train,
 	validation, train, train, train, judged, train, train, validation, train, train,
@@ -116,10 +120,8 @@ func loadGrammar() (*grammar, error) {
 			return nil, fmt.Errorf("%s: %w", p.at, err)
 		}
 	}
-	for _, s := range g.sections {
-		if err := s.deal(); err != nil {
-			return nil, err
-		}
+	if err := g.dealAll(); err != nil {
+		return nil, err
 	}
 	return g, g.check()
 }
@@ -244,12 +246,39 @@ func (g *grammar) check() error {
 	return nil
 }
 
-// deal gives the section's lines to the pools.
-func (s *section) deal() error {
+// knownLines is how many training lines a word of the other pools stands in at least.
+const knownLines = 4
+
+// dealAll gives the lines of all sections to the pools. The validation and the judged
+// pool get new sentences, not new words, as a router in use meets them: a line goes to
+// them only if each of its words stays in knownLines lines of training. That looks at
+// words alone, never at what a router makes of them.
+func (g *grammar) dealAll() error {
+	names := slices.Sorted(maps.Keys(g.sections))
+	lines := make(map[string]int) // by word, the lines that training has it in
+	for _, name := range names {
+		for i := range g.sections[name].lines {
+			for word := range g.sections[name].lines[i].words() {
+				lines[word]++
+			}
+		}
+	}
+	for _, name := range names {
+		if err := g.sections[name].deal(lines); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deal gives the section's lines to the pools, and takes those that are not training's
+// from the count of its words.
+func (s *section) deal(lines map[string]int) error {
 	phase := 0
 	for _, b := range []byte(s.name) {
 		phase = (phase*31 + int(b)) % len(poolOfLine)
 	}
+	var owed []pool // what earlier lines should have gone to
 	dealt := 0
 	for i := range s.lines {
 		if !s.split && !(s.partly && i%2 == 1) {
@@ -260,6 +289,16 @@ func (s *section) deal() error {
 		}
 		p := poolOfLine[(dealt+phase)%len(poolOfLine)]
 		dealt++
+		if p != train {
+			owed = append(owed, p)
+		}
+		p = train
+		if words := s.lines[i].words(); len(owed) > 0 && allKnown(words, lines) {
+			p, owed = owed[0], owed[1:]
+			for word := range words {
+				lines[word]--
+			}
+		}
 		s.pools[p] = append(s.pools[p], i)
 	}
 	for p, lines := range s.pools {
@@ -268,4 +307,32 @@ func (s *section) deal() error {
 		}
 	}
 	return nil
+}
+
+// allKnown says whether training keeps enough lines of each word when it loses this one.
+func allKnown(words map[string]bool, lines map[string]int) bool {
+	for word := range words {
+		if lines[word] <= knownLines {
+			return false
+		}
+	}
+	return true
+}
+
+// words are the words of all that a line can say, slots aside, in lower case.
+func (t template) words() map[string]bool {
+	set := make(map[string]bool)
+	t.addWords(set)
+	return set
+}
+
+func (t template) addWords(set map[string]bool) {
+	for _, n := range t {
+		for _, word := range strings.FieldsFunc(strings.ToLower(n.text), func(r rune) bool { return !unicode.IsLetter(r) }) {
+			set[word] = true
+		}
+		for _, c := range n.choices {
+			c.addWords(set)
+		}
+	}
 }

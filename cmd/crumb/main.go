@@ -66,6 +66,8 @@ func newApp(stdout io.Writer) *cli.App {
 			&cli.StringFlag{Name: "weeks", Usage: "several, such as `2026-W35..2026-W47`"},
 			&cli.IntFlag{Name: "messages", Value: 310, Usage: "messages a week"},
 			&cli.StringFlag{Name: "split", Usage: "wording `pool`: train, validation or judged (default: by the week)"},
+			&cli.Float64Flag{Name: "confounded", Value: usual.confounded, Usage: "`share` of messages with something that misleads a reader of single words; more is drill"},
+			&cli.Float64Flag{Name: "words", Value: usual.medianWords, Usage: "`median` of the words of a message"},
 			&cli.StringFlag{Name: "out", Usage: "`file` to write, compressed if it ends in .gz; \"-\" for standard output;\n" +
 				"{week} in the name makes one file a week"},
 		},
@@ -85,8 +87,18 @@ type options struct {
 	weeks    []isoWeek
 	messages int
 	split    *pool // nil: by the week
-	out      string
+	recipe
+	out string
 }
+
+// recipe is what kind of messages an export holds.
+type recipe struct {
+	confounded  float64 // share of messages with a confounder, where their queue allows one
+	medianWords float64 // median of a message's words
+}
+
+// usual is the recipe of the shop's weeks.
+var usual = recipe{confounded: 0.41, medianWords: 70}
 
 func optionsOf(c *cli.Context) (options, error) {
 	o := options{seed: c.Uint64("seed"), messages: c.Int("messages"), out: c.String("out")}
@@ -95,6 +107,13 @@ func optionsOf(c *cli.Context) (options, error) {
 	}
 	if o.out == "" {
 		return o, errors.New("--out says where to write: a file, or - for standard output")
+	}
+	o.recipe = recipe{confounded: c.Float64("confounded"), medianWords: c.Float64("words")}
+	if !(o.confounded >= 0 && o.confounded <= 1) {
+		return o, fmt.Errorf("--confounded %g: want a share from 0 to 1", o.confounded)
+	}
+	if !(o.medianWords >= fewestWords && o.medianWords <= mostWords) {
+		return o, fmt.Errorf("--words %g: want a median from %d to %d", o.medianWords, fewestWords, mostWords)
 	}
 	if o.messages < 1 {
 		return o, fmt.Errorf("--messages %d: want at least 1", o.messages)

@@ -80,8 +80,9 @@ var confounderNames = [confounders]string{
 	"none", "eggless", "nut-free", "cold", "bank", "pair", "negation", "swap", "it", "passing", "history",
 }
 
+// confounderWeights share out the messages that have one.
 var confounderWeights = [confounders]float64{
-	none: 60, eggless: 4.5, nutFree: 3.5, cold: 4, bank: 4,
+	eggless: 4.5, nutFree: 3.5, cold: 4, bank: 4,
 	pair: 2.5, negation: 4, swap: 3.5, it: 3.5, passing: 6, history: 6,
 }
 
@@ -108,18 +109,17 @@ var voiceWeights = [3][voices]float64{
 	{plain: 22, polite: 20, terse: 0, angry: 9, rambling: 32, nonNative: 11, phone: 4.5}, // the long ones
 }
 
-// Words of a message are log-normal: the median and sigma below put about 15 % over
-// 190 words, which is where 256 WordPiece tokens end.
+// Words of a message are log-normal: a median of 70 and the sigma below put about 15 %
+// over 190 words, which is where 256 WordPiece tokens end.
 const (
-	medianWords = 70
 	sigmaWords  = .90
 	fewestWords = 6
 	mostWords   = 620
 )
 
 // wordsWanted draws the length of a message; mail grows longer towards Christmas.
-func wordsWanted(r *random, w isoWeek) int {
-	median := medianWords * (1 + .08*math.Cos(2*math.Pi*(float64(w.week)-50)/52))
+func wordsWanted(r *random, w isoWeek, median float64) int {
+	median *= (1 + .08*math.Cos(2*math.Pi*(float64(w.week)-50)/52))
 	n := int(math.Exp(math.Log(median) + sigmaWords*r.normal()))
 	return min(max(n, fewestWords), mostWords)
 }

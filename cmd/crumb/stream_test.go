@@ -23,7 +23,7 @@ func BenchmarkExport(b *testing.B) {
 	for _, p := range []pool{train, judged} {
 		b.Run(fmt.Sprintf("pool=%s", poolNames[p]), func(b *testing.B) {
 			const messages = 2000
-			o := options{seed: 1, weeks: []isoWeek{w47}, messages: messages, split: &p}
+			o := options{seed: 1, weeks: []isoWeek{w47}, messages: messages, split: &p, recipe: usual}
 			var c counter
 			b.ReportAllocs()
 			for b.Loop() {
@@ -46,7 +46,7 @@ func TestStreamingNeedsConstantMemory(t *testing.T) {
 	}
 	g := mustGrammar(t)
 	heapAfter := func(messages int) uint64 {
-		o := options{seed: 1, weeks: []isoWeek{w47}, messages: messages}
+		o := options{seed: 1, weeks: []isoWeek{w47}, messages: messages, recipe: usual}
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)

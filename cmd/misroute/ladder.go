@@ -50,7 +50,8 @@ func LadderCommand() *cli.Command {
 			"  recurrent            a GRU: a note handed down the line, as it arrives at the end\n" +
 			"  attention            learned query, key and value; one head, blind for order\n" +
 			"  attention+positions  the same, and every word knows where it stands\n" +
-			"  transformer          several heads and layers, with feed-forward parts between\n\n" +
+			"  transformer          several heads and layers, with feed-forward parts between; with --masked-epochs\n" +
+			"                       it guesses hidden words of the mail first, which the others have nobody to tell\n\n" +
 			"Examples:\n" +
 			"  misroute ladder --judge 2026-W46 inbox-2026-W4*.mbox\n" +
 			"  misroute ladder --judge 2026-W46 --plot ladder.svg inbox-2026-W4*.mbox\n" +
@@ -62,6 +63,7 @@ func LadderCommand() *cli.Command {
 			&cli.StringFlag{Name: "group-header", Usage: "count misroutes by the value of header `NAME` too"},
 			&cli.IntFlag{Name: "cap", Value: evaluation.DefaultCap, Usage: "most tokens read of a message"},
 			&cli.IntFlag{Name: "epochs", Value: 6, Usage: "passes over the mail"},
+			&cli.IntFlag{Name: "masked-epochs", Usage: "the transformer first learns the language: `N` passes in which hidden words are guessed"},
 			&cli.IntFlag{Name: "batch", Value: 4, Usage: "messages a step"},
 			&cli.Float64Flag{Name: "rate", Value: 1e-3, Usage: "peak learning rate"},
 			&cli.IntFlag{Name: "hidden", Value: 64, Usage: "channels"},
@@ -90,7 +92,7 @@ func bindLadder(c *cli.Context) (ladderOptions, error) {
 		judge: c.String("judge"), rungs: strings.Split(c.String("rungs"), ","), cap: c.Int("cap"), format: c.String("as"), plot: c.String("plot"),
 		train: trainOptions{
 			exports: exportsOf(c), subject: !c.Bool("no-subject"), dropRare: c.Int("drop-rare"), groupHeader: c.String("group-header"),
-			router: routerTransformer, out: "-", seed: c.Uint64("seed"), workers: c.Int("workers"), progress: c.String("progress"),
+			router: routerTransformer, out: "-", seed: c.Uint64("seed"), maskedEpochs: c.Int("masked-epochs"), workers: c.Int("workers"), progress: c.String("progress"),
 			words:      train.BagOptions{Grams: 1, Cost: 1, Loss: train.LossBoth},
 			vocabulary: tokenize.LearnOptions{VocabSize: c.Int("vocab"), Lowercase: true},
 			shape:      encoderShape{c.Int("layers"), c.Int("heads"), c.Int("hidden"), c.Int("cap")},
@@ -243,11 +245,16 @@ func (l *ladder) climb(ctx context.Context, name string) error {
 	if err != nil {
 		return usageError(err)
 	}
+	mask, _ := l.maskID() // a learned vocabulary has one
+	if e, ok := network.(*train.Encoder); ok && l.o.train.maskedEpochs > 0 {
+		err = l.learnLanguage(ctx, e, mask, nil, nil)
+		if err != nil && !errors.Is(err, train.ErrNotANumber) {
+			return err
+		}
+	}
 	err = l.stage(func(update func(int64, int64, string)) error {
 		o := l.o.train.fit
-		if id, ok := l.tokens.ID("[MASK]"); ok {
-			o.UnknownID = id
-		}
+		o.UnknownID = mask
 		o.Report = func(e train.Event) {
 			update(e.Tokens, e.Total, fmt.Sprintf("%s, epoch %d of %d, loss %.3f", name, e.Epoch, e.Epochs, e.Loss))
 		}

@@ -45,7 +45,11 @@ func (t *trainer) trainEncoder(ctx context.Context) (encoder *train.Encoder, jud
 		if !hasMask {
 			return nil, judged, usagef("--masked-epochs %d: the vocabulary of --from %s has no mask token", t.o.maskedEpochs, t.o.from)
 		}
-		if err = t.learnLanguage(ctx, encoder, mask, from); err != nil {
+		err = t.learnLanguage(ctx, encoder, mask, from, func(s *train.State) error {
+			s.Masked = true
+			return t.saveState(s)
+		})
+		if err != nil {
 			return nil, judged, trainingStopped(err)
 		}
 		from = nil
@@ -86,7 +90,7 @@ func (t *trainer) maskID() (int32, bool) {
 
 // learnLanguage lets the encoder guess hidden words of the training mail. Not of the held-out messages,
 // although no label is looked at: whoever knows their wording is judged too kindly by them.
-func (t *trainer) learnLanguage(ctx context.Context, e *train.Encoder, mask int32, from *train.State) error {
+func (t *trainer) learnLanguage(ctx context.Context, e *train.Encoder, mask int32, from *train.State, save func(*train.State) error) error {
 	m := train.MaskedOptions{MaskID: mask, Keep: make([]bool, e.Config.VocabSize)}
 	for _, name := range t.tokens.SpecialTokens() {
 		if id, ok := t.tokens.ID(name); ok {
@@ -95,10 +99,7 @@ func (t *trainer) learnLanguage(ctx context.Context, e *train.Encoder, mask int3
 	}
 	o := t.o.fit
 	o.Epochs = t.o.maskedEpochs
-	o.Save = func(s *train.State) error {
-		s.Masked = true
-		return t.saveState(s)
-	}
+	o.Save = save
 	return t.stage(func(update func(int64, int64, string)) error {
 		o.Report = t.reporter(update, "hidden words, ", 0)
 		return e.FitMasked(ctx, t.training, m, o, from)
