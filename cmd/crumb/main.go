@@ -26,6 +26,7 @@ ones judged. The same flags write the same bytes.
    crumb --week 2026-W47 --messages 310 --out 2026-W47.mbox
    crumb --weeks 2026-W01..2026-W45 --messages 400 --out train.mbox.gz
    crumb --weeks 2026-W33..2026-W45 --messages 310 --out '{week}.mbox.gz'
+   crumb --weeks 2026-W01..2026-W45 --messages 400 --confounded 0.9 --words 25 --out drill.mbox.gz
    crumb --week 2026-W20 --messages 1000000 --out - | misroute inspect -`
 
 func main() {
