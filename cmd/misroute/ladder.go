@@ -51,7 +51,7 @@ func LadderCommand() *cli.Command {
 			"  attention            learned query, key and value; one head, blind for order\n" +
 			"  attention+positions  the same, and every word knows where it stands\n" +
 			"  transformer          several heads and layers, with feed-forward parts between; with --masked-epochs\n" +
-			"                       it guesses hidden words of the mail first, which the others have nobody to tell\n\n" +
+			"                       it guesses hidden words of the mail first, while the others have labels alone\n\n" +
 			"Examples:\n" +
 			"  misroute ladder --judge 2026-W46 inbox-2026-W4*.mbox\n" +
 			"  misroute ladder --judge 2026-W46 --plot ladder.svg inbox-2026-W4*.mbox\n" +
