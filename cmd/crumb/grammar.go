@@ -271,8 +271,7 @@ func (g *grammar) dealAll() error {
 	return nil
 }
 
-// deal gives the section's lines to the pools, and takes those that are not training's
-// from the count of its words.
+// deal gives the section's lines to the pools; lines counts what training has by word.
 func (s *section) deal(lines map[string]int) error {
 	phase := 0
 	for _, b := range []byte(s.name) {
@@ -287,17 +286,13 @@ func (s *section) deal(lines map[string]int) error {
 			}
 			continue
 		}
-		p := poolOfLine[(dealt+phase)%len(poolOfLine)]
-		dealt++
-		if p != train {
+		if p := poolOfLine[(dealt+phase)%len(poolOfLine)]; p != train {
 			owed = append(owed, p)
 		}
-		p = train
-		if words := s.lines[i].words(); len(owed) > 0 && allKnown(words, lines) {
+		dealt++
+		p := train
+		if len(owed) > 0 && s.lines[i].leave(lines) {
 			p, owed = owed[0], owed[1:]
-			for word := range words {
-				lines[word]--
-			}
 		}
 		s.pools[p] = append(s.pools[p], i)
 	}
@@ -309,12 +304,17 @@ func (s *section) deal(lines map[string]int) error {
 	return nil
 }
 
-// allKnown says whether training keeps enough lines of each word when it loses this one.
-func allKnown(words map[string]bool, lines map[string]int) bool {
+// leave takes a line's words from training's count, unless one of them would stand in too
+// few of its lines then.
+func (t template) leave(lines map[string]int) bool {
+	words := t.words()
 	for word := range words {
 		if lines[word] <= knownLines {
 			return false
 		}
+	}
+	for word := range words {
+		lines[word]--
 	}
 	return true
 }

@@ -119,7 +119,7 @@ const (
 
 // wordsWanted draws the length of a message; mail grows longer towards Christmas.
 func wordsWanted(r *random, w isoWeek, median float64) int {
-	median *= (1 + .08*math.Cos(2*math.Pi*(float64(w.week)-50)/52))
+	median *= 1 + .08*math.Cos(2*math.Pi*(float64(w.week)-50)/52)
 	n := int(math.Exp(math.Log(median) + sigmaWords*r.normal()))
 	return min(max(n, fewestWords), mostWords)
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -29,6 +31,9 @@ func TestMain(m *testing.M) {
 	boot := os.Getenv(bootEnv)
 	switch {
 	case startedByRunner(os.Args[1:]), os.Getenv(programEnv) != "":
+		if boot != "" {
+			removeCopy()
+		}
 		main()
 	case boot != "" && len(os.Args) > 1:
 		// The pool has no word for where boot keeps what it fetches.
@@ -39,6 +44,15 @@ func TestMain(m *testing.M) {
 		code := m.Run()
 		removeTools()
 		os.Exit(code)
+	}
+}
+
+// removeCopy removes the copy of this program that boot made to start it, and its folder: boot leaves both
+// behind, where no environment can tell it otherwise.
+func removeCopy() {
+	self, err := os.Executable()
+	if err == nil && filepath.Base(self) == "worker" && strings.HasPrefix(filepath.Base(filepath.Dir(self)), "bin") {
+		os.RemoveAll(filepath.Dir(self))
 	}
 }
 

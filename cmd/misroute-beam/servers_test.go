@@ -6,9 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,7 +51,6 @@ func startPool(t *testing.T, fault string) string {
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), bootEnv+"="+tool(t, "boot"), fmt.Sprintf("%s=%d", portEnv, port), faultEnv+"="+fault)
 	cmd.Dir = t.TempDir() // boot leaves the job's options in the folder it stands in
-	removeCopies(t, self)
 	background(t, cmd)
 	endpoint := fmt.Sprintf("localhost:%d", port)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -80,25 +77,6 @@ func background(t *testing.T, cmd *exec.Cmd) {
 	t.Cleanup(func() {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		cmd.Wait()
-	})
-}
-
-// removeCopies removes, when the test is over, the copies of a program that boot started: it leaves them
-// in /tmp/bin*, whatever it is told.
-func removeCopies(t *testing.T, program string) {
-	st, err := os.Stat(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, _ := filepath.Glob("/tmp/bin*")
-	t.Cleanup(func() {
-		now, _ := filepath.Glob("/tmp/bin*")
-		for _, dir := range now {
-			copied, err := os.Stat(filepath.Join(dir, "worker"))
-			if err == nil && copied.Size() == st.Size() && !slices.Contains(before, dir) {
-				os.RemoveAll(dir)
-			}
-		}
 	})
 }
 
