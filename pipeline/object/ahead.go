@@ -22,7 +22,8 @@ const (
 // same.
 type ahead struct {
 	mu      sync.Mutex
-	folders []*listing // the innermost last
+	folders []*listing     // the innermost last
+	running sync.WaitGroup // what is being read; it ends with the bucket's context
 }
 
 // listing is what is still to come of a folder.
@@ -111,14 +112,14 @@ func (l *listing) drop(files []listed) {
 func (b *Bucket) begin(key string) *early {
 	ctx, stop := context.WithCancel(b.ctx)
 	e := &early{done: make(chan struct{}), stop: stop}
-	go func() {
+	b.ahead.running.Go(func() {
 		defer close(e.done)
 		defer stop()
 		f := &file{ctx: ctx, store: b.store, where: Address{b.name, key}}
 		defer f.Close()
 		e.data, e.err = io.ReadAll(io.LimitReader(f, aheadBytes+1))
 		e.info = f.info
-	}()
+	})
 	return e
 }
 

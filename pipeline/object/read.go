@@ -127,7 +127,7 @@ func (f *file) try(p []byte, off int64) (int, error) {
 		return 0, io.EOF
 	}
 	if f.body != nil && f.at < off && off-f.at <= nearby {
-		f.dog.start(stall)
+		f.dog.start(f.store.stall)
 		n, err := io.CopyN(io.Discard, f.body, off-f.at)
 		f.dog.stop()
 		if f.at += n; err != nil {
@@ -146,7 +146,7 @@ func (f *file) try(p []byte, off int64) (int, error) {
 			return 0, io.EOF
 		}
 	}
-	f.dog.start(stall)
+	f.dog.start(f.store.stall)
 	n, err := f.body.Read(p)
 	f.dog.stop()
 	f.at += int64(n)
@@ -158,7 +158,7 @@ func (f *file) try(p []byte, off int64) (int, error) {
 	case err == io.EOF:
 		err = io.ErrUnexpectedEOF
 	case errors.Is(err, context.Canceled): // by the watchdog
-		err = fmt.Errorf("no byte for %s", stall)
+		err = fmt.Errorf("no byte for %s", f.store.stall)
 	}
 	if err != nil && n > 0 {
 		f.drop() // what came is good; the next read goes on behind it

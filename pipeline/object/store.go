@@ -19,6 +19,7 @@ type Store struct {
 	creds  *credentials.Credentials
 	who    string                                        // where the credentials are from; empty: there are none
 	wait   func(ctx context.Context, failures int) error // before going on after so many failures in a row
+	stall  time.Duration                                 // a body that brings nothing for so long is as good as cut
 }
 
 const (
@@ -31,9 +32,6 @@ const (
 	firstWait, longestWait = 200 * time.Millisecond, 10 * time.Second
 )
 
-// stall is the time after which a body that brings nothing is as good as cut.
-var stall = time.Minute
-
 // Open finds the store of the environment: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL (default: AWS),
 // AWS_REGION, AWS_CA_BUNDLE, and credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the
 // files in ~/.aws (AWS_PROFILE), or the role of the container or machine. It asks the store nothing.
@@ -42,7 +40,7 @@ func Open(ctx context.Context) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{set: set, wait: backOff}
+	s := &Store{set: set, wait: backOff, stall: time.Minute}
 	if s.creds, s.who, err = set.identify(ctx); err != nil {
 		return nil, err
 	}

@@ -143,6 +143,14 @@ func openStore(t testing.TB) *Store {
 	return s
 }
 
+// openBucket waits at the end of the test for what the bucket still reads ahead.
+func openBucket(t *testing.T, s *Store) *Bucket {
+	t.Helper()
+	b := s.Bucket(t.Context(), "mail")
+	t.Cleanup(b.ahead.running.Wait)
+	return b
+}
+
 // noise is n bytes that do not repeat.
 func noise(n int) []byte {
 	r := rand.NewChaCha8([32]byte{7})
@@ -176,7 +184,7 @@ func TestCutReadGoesOn(t *testing.T) {
 	f.put(t, "week.mbox", data)
 	f.cutting(1<<20, 1, 700_000)
 	s := openStore(t)
-	file, err := s.Bucket(t.Context(), "mail").Open("week.mbox")
+	file, err := openBucket(t, s).Open("week.mbox")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +215,7 @@ func TestCutForEver(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	s := openStore(t)
-	file, _ := s.Bucket(t.Context(), "mail").Open("week.mbox")
+	file, _ := openBucket(t, s).Open("week.mbox")
 	_, err := io.ReadAll(file)
 	if err == nil || !strings.Contains(err.Error(), "s3://mail/week.mbox") || !strings.Contains(err.Error(), "cut 6 times at byte 0") {
 		t.Fatalf("got %v", err)
@@ -222,9 +230,6 @@ func TestStalledRead(t *testing.T) {
 	f := newFakeStore(t)
 	data := noise(100_000)
 	f.put(t, "week.mbox", data)
-	old := stall
-	stall = 100 * time.Millisecond
-	defer func() { stall = old }()
 	first := true
 	var mu sync.Mutex
 	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
@@ -247,7 +252,9 @@ func TestStalledRead(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	})
-	file, _ := openStore(t).Bucket(t.Context(), "mail").Open("week.mbox")
+	s := openStore(t)
+	s.stall = 100 * time.Millisecond
+	file, _ := openBucket(t, s).Open("week.mbox")
 	got, err := io.ReadAll(file)
 	if err != nil || !bytes.Equal(got, data) {
 		t.Fatalf("%d bytes, %v", len(got), err)
@@ -262,7 +269,7 @@ func TestChangedWhileRead(t *testing.T) {
 		f.put(t, "week.mbox", data)
 		f.cutting(500_000)
 		s := openStore(t)
-		file, _ := s.Bucket(t.Context(), "mail").Open("week.mbox")
+		file, _ := openBucket(t, s).Open("week.mbox")
 		if _, err := io.ReadFull(file, make([]byte, 400_000)); err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +289,7 @@ func TestReadAt(t *testing.T) {
 	f := newFakeStore(t)
 	data := noise(2 << 20)
 	f.put(t, "a.zip", data)
-	file, _ := openStore(t).Bucket(t.Context(), "mail").Open("a.zip")
+	file, _ := openBucket(t, openStore(t)).Open("a.zip")
 	at := file.(io.ReaderAt)
 	for _, c := range []struct{ off, n int }{{1_900_000, 4096}, {0, 10}, {10, 1000}, {2000, 30}, {len(data) - 5, 5}} {
 		got := make([]byte, c.n)
@@ -321,7 +328,7 @@ func TestBusy(t *testing.T) {
 		return false
 	})
 	s := openStore(t)
-	file, _ := s.Bucket(t.Context(), "mail").Open("week.mbox")
+	file, _ := openBucket(t, s).Open("week.mbox")
 	if got, err := io.ReadAll(file); string(got) != "hello" || err != nil {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -432,7 +439,7 @@ func TestFolder(t *testing.T) {
 		f.put(t, key, data)
 	}
 	s := openStore(t)
-	b := s.Bucket(t.Context(), "mail")
+	b := openBucket(t, s)
 	for _, name := range []string{"weeks", "weeks/"} {
 		st, err := b.Stat(name)
 		if err != nil || !st.IsDir() || st.Name() != "weeks" {
@@ -484,7 +491,7 @@ func TestManyObjects(t *testing.T) {
 	for i := range 2345 {
 		f.put(t, fmt.Sprintf("folder/%05d.eml", i), []byte("x"))
 	}
-	list, err := openStore(t).Bucket(t.Context(), "mail").ReadDir("folder")
+	list, err := openBucket(t, openStore(t)).ReadDir("folder")
 	if err != nil || len(list) != 2345 {
 		t.Fatalf("%d objects, %v", len(list), err)
 	}
@@ -656,7 +663,7 @@ func TestReadAhead(t *testing.T) {
 		}
 		return false
 	})
-	b := openStore(t).Bucket(t.Context(), "mail")
+	b := openBucket(t, openStore(t))
 	got := 0
 	var walk func(dir string)
 	walk = func(dir string) {
@@ -714,7 +721,7 @@ func TestReadAheadFails(t *testing.T) {
 	for i := range 10 {
 		f.put(t, fmt.Sprintf("w/%d.eml", i), []byte("x"))
 	}
-	b := openStore(t).Bucket(t.Context(), "mail")
+	b := openBucket(t, openStore(t))
 	if _, err := b.ReadDir("w"); err != nil {
 		t.Fatal(err)
 	}
