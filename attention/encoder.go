@@ -73,7 +73,7 @@ func NewEncoder(cfg Config, p *EncoderParams) (*Encoder, error) { return newEnco
 
 // NewEncoderInt8 is NewEncoder with the matrices of the layers in 8-bit whole numbers: a quarter of
 // the memory and more than twice the speed where the processor has VNNI, for logits that differ in the
-// second digit. Norms, softmax, attention and the classifier stay float32. Judge it by the predictions
+// second digit. Norms, softmax and the classifier stay float32. Judge it by the predictions
 // that change on a trained model.
 func NewEncoderInt8(cfg Config, p *EncoderParams) (*Encoder, error) { return newEncoder(cfg, p, true) }
 
@@ -325,7 +325,7 @@ func (m *Encoder) reserveBytes(t int, ws *Workspace) {
 		c := m.cfg.Hidden
 		ws.bytes.reset()
 		ws.bytes.reserve(max(quantizedBytes(t, c), quantizedBytes(m.cfg.Heads, c), quantizedBytes(min(t, feedBlock), m.cfg.Intermediate),
-			quantizedBytes(t+mostQueries, c/m.cfg.Heads)))
+			headBytes(t, c/m.cfg.Heads)))
 	}
 }
 

@@ -123,6 +123,45 @@ func TestInt8StaysNear(t *testing.T) {
 	})
 }
 
+// The weights that int8 blends with are whole numbers over their sum: rows sum to 1, hidden keys have none, and
+// they are near those of float32.
+func TestInt8Weights(t *testing.T) {
+	everyVariant(t, func(t *testing.T) {
+		exact, rounded := randomEncoder(t, small), randomEncoderInt8(t, small)
+		for _, n := range []int{1, 7, 100, 290} {
+			in := message(n)
+			in.Mask = slices.Repeat([]uint8{1}, n)
+			in.Mask[n/2] = 0
+			if n == 1 {
+				in.Mask = nil
+			}
+			want, err := exact.Trace(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := rounded.Trace(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for h, weights := range got.Attention[0] {
+				for i := range n {
+					sum, off := 0.0, 0.0
+					for j, w := range weights[i*n:][:n] {
+						sum += float64(w)
+						off = max(off, math.Abs(float64(w-want.Attention[0][h][i*n+j])))
+						if in.Mask != nil && in.Mask[j] == 0 && w != 0 {
+							t.Fatalf("%d tokens: hidden key %d has weight %v", n, j, w)
+						}
+					}
+					if math.Abs(sum-1) > 1e-5 || off > 0.02 {
+						t.Fatalf("%d tokens, head %d: row %d sums to %v and is up to %v from float32's", n, h, i, sum, off)
+					}
+				}
+			}
+		}
+	})
+}
+
 // The room reserved at the start is all that a message takes: nothing spills to the heap.
 func TestReservedRoomSuffices(t *testing.T) {
 	everyVariant(t, func(t *testing.T) {

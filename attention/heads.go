@@ -19,7 +19,7 @@ type heads struct {
 	local  bool    // a query sees only the keys at most window away
 	window int
 
-	int8     bool            // scores are computed in 8-bit whole numbers
+	int8     bool            // scores and blends are computed in 8-bit whole numbers
 	relative *relativeScores // what is added to the scores of a pair for its distance; nil = nothing
 
 	ws *Workspace
@@ -56,7 +56,13 @@ func scoresStride(keys int) int {
 func headFloats(tokens, size int) int {
 	scores := mostQueries * scoresStride(tokens)
 	keys := max(kernel.PackedLen(tokens, size), kernel.PackedInt8Len(tokens, size))
-	return keys + kernel.PackedLen(size, tokens) + scores + mostQueries + tokens + size + 6*16
+	values := max(kernel.PackedLen(size, tokens), kernel.PackedInt8Len(size, tokens)+size*kernel.RowsLen(tokens))
+	return keys + values + scores + 3*mostQueries + size + 8*16
+}
+
+// headBytes is the scratch for int8 that attend takes.
+func headBytes(tokens, size int) int {
+	return quantizedBytes(max(tokens, mostQueries), size) + quantizedBytes(mostQueries+size, tokens)
 }
 
 // attend computes rows queries of one head: q, k, v start at that head's part of the first token;
@@ -68,11 +74,9 @@ func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []f
 	t := h.tokens
 	var keys keyMatrix
 	scale := keys.set(h, k)
-	var values kernel.Packed
-	values.Grow(h.ws.floats.take(kernel.PackedLen(h.size, t)), h.size, t)
-	values.SetRows(v, h.ld)
-	values.SetBias(nil)
-	wide := scoresStride(h.mostVisible(values.PanelWidth()))
+	var values valueMatrix
+	values.set(h, v)
+	wide := scoresStride(h.mostVisible(keys.panelWidth()))
 	block := h.block()
 	scores := h.ws.floats.take(block * wide)
 	sums := h.ws.floats.take(block)
@@ -88,42 +92,21 @@ func (h *heads) attend(out []float32, ldo, rows int, q, k, v []float32, keep []f
 		for r := 0; h.local && r < n; r++ {
 			h.hideWindow(scores[r*wide:][:last-first], i+r, first)
 		}
-		// softmax(scores) V, divided at the end: a head has fewer channels than the message has keys
-		for r := 0; r < n; r += queryBlock { // assembly runs to its end: short calls let others in
-			kernel.ExpWeights(scores[r*wide:], wide, min(queryBlock, n-r), last-first, scale, sums[r:])
-		}
-		h.blend(out[i*ldo:], ldo, n, scores, wide, &values, first, last)
-		kernel.DivideRows(out[i*ldo:], ldo, n, h.size, sums)
+		values.blend(out[i*ldo:], ldo, n, scores, wide, scale, sums, first, last)
 		if keep != nil {
-			kernel.DivideRows(scores, wide, n, last-first, sums)
+			values.weights(scores, wide, n, last-first, sums)
 			for r := range n {
 				copy(keep[(i+r)*t+first:], scores[r*wide:][:last-first])
 			}
 		}
 		for r := range n {
 			if h.blind(i + r) {
-				average = h.average(average, &values)
+				average = h.average(average, v)
 				copy(out[(i+r)*ldo:][:h.size], average)
 				if keep != nil {
 					fill(keep[(i+r)*t:][:t], 1/float32(t))
 				}
 			}
-		}
-	}
-}
-
-// blend sums the values of the keys from first to last, n x HS, with the weights in scores.
-func (h *heads) blend(out []float32, ldo, n int, scores []float32, wide int, values *kernel.Packed, first, last int) {
-	step := last - first
-	if step > manyKeys {
-		step = keyBlock
-	}
-	for key := first; key < last; key += step {
-		end := min(key+step, last)
-		if key == first {
-			kernel.MatMulPart(out, ldo, scores, wide, n, values, 0, h.size, key, end)
-		} else {
-			kernel.AddMatMulPart(out, ldo, scores[key-first:], wide, n, values, 0, h.size, key, end)
 		}
 	}
 }
@@ -166,11 +149,90 @@ func (m *keyMatrix) scores(scores []float32, ld int, q []float32, ldq, n, first,
 	kernel.MatMulInt8(scores, ld, m.q, m.scales, n, &m.bytes, first, last)
 }
 
+func (m *keyMatrix) panelWidth() int {
+	if !m.int8 {
+		return m.matrix.PanelWidth()
+	}
+	return m.bytes.PanelWidth()
+}
+
 func (m *keyMatrix) panelStart(j int) int {
 	if !m.int8 {
 		return m.matrix.PanelStart(j)
 	}
 	return m.bytes.PanelStart(j)
+}
+
+// valueMatrix is the values of one head, T x HS, in the precision of the blend.
+type valueMatrix struct {
+	matrix   kernel.Packed
+	bytes    kernel.PackedInt8 // in place of matrix, when the blend is int8
+	int8     bool
+	q        []uint8 // weights of a block of queries, T each
+	inverses []float32
+}
+
+// set packs the values.
+func (m *valueMatrix) set(h *heads, v []float32) {
+	t := h.tokens
+	if m.int8 = h.int8 && !h.local; !m.int8 {
+		m.matrix.Grow(h.ws.floats.take(kernel.PackedLen(h.size, t)), h.size, t)
+		m.matrix.SetRows(v, h.ld)
+		m.matrix.SetBias(nil)
+		return
+	}
+	deep := kernel.QuantizedLen(t)
+	m.bytes.Grow(h.ws.floats.take(kernel.PackedInt8Len(h.size, t)), h.size, t)
+	floats, bytes := h.ws.floats.mark(), h.ws.bytes.mark()
+	m.bytes.SetRows(v, h.ld, h.ws.floats.take(h.size*kernel.RowsLen(t)), h.ws.bytes.take(h.size*deep))
+	h.ws.floats.release(floats)
+	h.ws.bytes.release(bytes)
+	m.q, m.inverses = h.ws.bytes.take(mostQueries*deep), h.ws.floats.take(mostQueries)
+}
+
+// blend sets out (n x HS) to softmax(scale * scores) V over the keys from first to last. The division comes at
+// the end: a head has fewer channels than the message has keys. Of the scores it leaves what weights needs.
+func (m *valueMatrix) blend(out []float32, ldo, n int, scores []float32, wide int, scale float32, sums []float32, first, last int) {
+	keys := last - first
+	for r := 0; r < n; r += queryBlock { // assembly runs to its end: short calls let others in
+		rows := min(queryBlock, n-r)
+		if m.int8 {
+			deep := kernel.QuantizedLen(keys)
+			kernel.ExpBytes(m.q[r*deep:], deep, scores[r*wide:], wide, rows, keys, scale, sums[r:])
+		} else {
+			kernel.ExpWeights(scores[r*wide:], wide, rows, keys, scale, sums[r:])
+		}
+	}
+	if m.int8 {
+		for r, sum := range sums[:n] {
+			m.inverses[r] = 1 / sum
+		}
+		kernel.MatMulInt8(out, ldo, m.q, m.inverses, n, &m.bytes, 0, m.bytes.N)
+		return
+	}
+	step := keys
+	if step > manyKeys {
+		step = keyBlock
+	}
+	for key := first; key < last; key += step {
+		end := min(key+step, last)
+		if key == first {
+			kernel.MatMulPart(out, ldo, scores, wide, n, &m.matrix, 0, m.matrix.N, key, end)
+		} else {
+			kernel.AddMatMulPart(out, ldo, scores[key-first:], wide, n, &m.matrix, 0, m.matrix.N, key, end)
+		}
+	}
+	kernel.DivideRows(out, ldo, n, m.matrix.N, sums)
+}
+
+// weights turns what blend left into the weights that it used, n rows of keys numbers.
+func (m *valueMatrix) weights(scores []float32, wide, n, keys int, sums []float32) {
+	for r := 0; m.int8 && r < n; r++ {
+		for j, w := range m.q[r*kernel.QuantizedLen(keys):][:keys] {
+			scores[r*wide+j] = float32(w)
+		}
+	}
+	kernel.DivideRows(scores, wide, n, keys, sums)
 }
 
 // blind says whether the query sees nothing while others do. Encoders mask by adding a large negative
@@ -193,14 +255,16 @@ func (h *heads) blind(query int) bool {
 }
 
 // average is the plain mean of all values (size long), computed once.
-func (h *heads) average(known []float32, values *kernel.Packed) []float32 {
+func (h *heads) average(known, v []float32) []float32 {
 	if known != nil {
 		return known
 	}
-	equal := h.ws.floats.take(h.tokens)
-	fill(equal, 1/float32(h.tokens))
 	known = h.ws.floats.take(h.size)
-	kernel.MatMul(known, h.size, equal, h.tokens, 1, values)
+	clear(known)
+	for j := range h.tokens {
+		kernel.Add(known, v[j*h.ld:][:h.size])
+	}
+	kernel.Scale(known, 1/float32(h.tokens))
 	return known
 }
 

@@ -50,6 +50,11 @@ func (v *variant) quantizeSigned(q []int8, x []float32, sum *int32) (scale float
 	return quantizeSignedGeneric(q, x, sum)
 }
 
+func (v *variant) expBytes(q []uint8, ldq int, x []float32, ld, rows, n int, scale float32, sums []float32) {
+	expWeightsGeneric(x, ld, rows, n, scale, sums)
+	expBytesGeneric(q, ldq, x, ld, rows, n, sums)
+}
+
 func (v *variant) geluBack(dy, x []float32) { geluBackGeneric(dy, x) }
 
 func (v *variant) normKept(y, hat, x, gain, bias []float32, eps float32) (inverse float32) {

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"math/bits"
 	"unsafe"
 )
 
@@ -18,7 +19,7 @@ import (
 type PackedInt8 struct {
 	K, N  int
 	data  []int8
-	start []int32   // -128 times the column's sum: what the bytes around 128 add too much
+	start []int32   // -128 times the column's sum: what the bytes around 128 add too much; 0 after SetRows
 	scale []float32 // of columns
 	bias  []float32
 	v     *variant
@@ -79,6 +80,36 @@ func (b *PackedInt8) SetTransposed(w []float32, ld int, scratch []uint8) {
 		b.start[j] *= -128
 	}
 	clear(b.start[b.N:])
+	b.fill(scratch)
+}
+
+// SetRows quantizes a matrix of K rows of N columns, ld elements apart, each column with its own scale, to be
+// multiplied by what ExpBytes makes: bytes that stand for themselves. columns is N*RowsLen(K) elements of
+// scratch, scratch is N*QuantizedLen(K) bytes at a multiple of four.
+func (b *PackedInt8) SetRows(w []float32, ld int, columns []float32, scratch []uint8) {
+	deep, wide := QuantizedLen(b.K), RowsLen(b.K)
+	if deep == 0 {
+		return
+	}
+	for p := 0; p < b.K; p += b.v.lanes {
+		b.v.fillColumns(columns[p:], wide, b.N, w[p*ld:], ld, min(b.v.lanes, b.K-p))
+	}
+	q := unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(scratch))), b.N*deep)
+	for j := range b.N {
+		row := q[j*deep:][:deep]
+		clear(row[b.K:])
+		b.scale[j] = b.v.quantizeSigned(row[:b.K], columns[j*wide:][:b.K], &b.start[j])
+	}
+	clear(b.start) // no byte is 128 too large
+	b.fill(scratch)
+}
+
+// RowsLen is the distance of two columns of k numbers in the scratch of SetRows.
+func RowsLen(k int) int { return roundUp(k, active.Load().lanes) }
+
+// fill lays out N quantized columns that stand one after the other in scratch.
+func (b *PackedInt8) fill(scratch []uint8) {
+	deep := QuantizedLen(b.K)
 	clear(b.scale[b.N:])
 	// Four bytes that stand together move like one number.
 	words := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(scratch))), b.N*deep/4)
@@ -127,6 +158,9 @@ func (b *PackedInt8) panelAt(j int) (panel []int8, width int) {
 	return b.data[j*deep:][:width*deep], width
 }
 
+// PanelWidth is the most columns a panel has.
+func (b *PackedInt8) PanelWidth() int { return b.v.lanes * b.v.vectors }
+
 // PanelStart is the first column of the panel that column j is in.
 func (b *PackedInt8) PanelStart(j int) int { return b.v.panelStart(b.N, j) }
 
@@ -151,6 +185,41 @@ func Quantize(q []uint8, scales []float32, a []float32, lda, rows, k int) {
 		scales[i] = v.quantize(row[:k], a[i*lda:][:k])
 	}
 }
+
+// ExpBytes is ExpWeights for a product of bytes (see SetRows): q[i][j] is 255 exp(scale * (x - max of the
+// row)) rounded to a whole number, and sums[i] their sum, so that q[i][j]/sums[i] are weights that sum to 1.
+// Rows of q stand ldq bytes apart; x is scratch afterwards.
+//
+// Rounding is by a threshold that differs between neighbours (ordered dither, Bayer 1973), not by one half:
+// where one key takes most of the weight, five hundred others with a thousandth each would all become 0, and
+// half of what the query saw would be gone. So about as many of them become 1 as it takes to keep their sum.
+func ExpBytes(q []uint8, ldq int, x []float32, ld, rows, n int, scale float32, sums []float32) {
+	if rows > 0 {
+		_, _, _ = q[(rows-1)*ldq+n-1], x[(rows-1)*ld+n-1], sums[rows-1]
+		active.Load().expBytes(q, ldq, x, ld, rows, n, scale, sums)
+	}
+}
+
+// expBytesGeneric takes what ExpWeights leaves.
+func expBytesGeneric(q []uint8, ldq int, weights []float32, ld, rows, n int, sums []float32) {
+	for i := range rows {
+		sum := sums[i] - sums[i] // 0, or NaN
+		for j, w := range weights[i*ld:][:n] {
+			whole := math.Floor(float64(float32(255*float64(w) + float64(ditherShares[j%len(ditherShares)]))))
+			q[i*ldq+j] = uint8(min(max(whole, 0), 255))
+			sum += float32(whole)
+		}
+		sums[i] = sum
+	}
+}
+
+// ditherShares are added before numbers are cut to whole ones: sixteen steps, neighbours far apart.
+var ditherShares = func() (shares [16]float32) {
+	for i := range shares {
+		shares[i] = (float32(bits.Reverse8(uint8(i))>>4) + 0.5) / 16
+	}
+	return shares
+}()
 
 // MatMulInt8 computes columns n0 to n1 of C = A B + bias for rows rows that Quantize made. n0 must be
 // a PanelStart; column n0 of B gives column 0 of C.

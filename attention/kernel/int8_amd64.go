@@ -68,3 +68,12 @@ func (v *variant) quantizeSigned(q []int8, x []float32, sum *int32) (scale float
 	}
 	return quantizeSignedVNNI(len(x), &x[0], &q[0], sum)
 }
+
+func (v *variant) expBytes(q []uint8, ldq int, x []float32, ld, rows, n int, scale float32, sums []float32) {
+	if v.kind != isAVX512 || !haveVNNI {
+		v.expWeights(x, ld, rows, n, scale, sums)
+		expBytesGeneric(q, ldq, x, ld, rows, n, sums)
+		return
+	}
+	expBytesVNNI(rows, n, &x[0], ld, scale, &q[0], ldq, &sums[0])
+}

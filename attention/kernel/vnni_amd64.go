@@ -66,3 +66,9 @@ func quantizeVNNI(n int, x *float32, q *uint8) float32
 //
 //go:noescape
 func quantizeSignedVNNI(n int, x *float32, q *int8, sum *int32) float32
+
+// expBytesVNNI sets q[i][j] to the whole number below 255 exp(scale*(x[i][j] - max of row i)) plus a share that differs between
+// neighbours, for rows rows of n numbers, and sums[i] to the sum of row i of q, or to NaN.
+//
+//go:noescape
+func expBytesVNNI(rows int, n int, x *float32, ld int, scale float32, q *uint8, ldq int, sums *float32)

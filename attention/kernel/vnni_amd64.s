@@ -3584,3 +3584,249 @@ DATA quantizeSignedConstantsVNNI<>+0(SB)/4, $0x7fffffff
 DATA quantizeSignedConstantsVNNI<>+4(SB)/4, $0x0da24260
 DATA quantizeSignedConstantsVNNI<>+8(SB)/4, $0x42fe0000
 GLOBL quantizeSignedConstantsVNNI<>(SB), RODATA|NOPTR, $12
+
+// func expBytesVNNI(rows int, n int, x *float32, ld int, scale float32, q *uint8, ldq int, sums *float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+TEXT ·expBytesVNNI(SB), NOSPLIT, $0-64
+	MOVQ         n+8(FP), AX
+	MOVQ         ld+24(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         rows+0(FP), DX
+	MOVQ         x+16(FP), BX
+	MOVQ         sums+56(FP), SI
+	VBROADCASTSS expBytesConstantsVNNI<>+0(SB), Z0
+
+rowmax:
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	XORQ    DI, DI
+	MOVQ    AX, R8
+	SUBQ    $0x00000040, R8
+	JL      max_few
+
+max_turn:
+	VMOVUPS (BX)(DI*1), Z5
+	VMAXPS  Z5, Z1, Z1
+	VMOVUPS 64(BX)(DI*1), Z5
+	VMAXPS  Z5, Z2, Z2
+	VMOVUPS 128(BX)(DI*1), Z5
+	VMAXPS  Z5, Z3, Z3
+	VMOVUPS 192(BX)(DI*1), Z5
+	VMAXPS  Z5, Z4, Z4
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x00000040, R8
+	JGE     max_turn
+
+max_few:
+	ADDQ $0x00000030, R8
+	JL   max_rest
+
+max_full:
+	VMOVUPS (BX)(DI*1), Z5
+	VMAXPS  Z5, Z1, Z1
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, R8
+	JGE     max_full
+
+max_rest:
+	ADDQ      $0x10, R8
+	JZ        max_done
+	MOVL      $0x0000ffff, R9
+	BZHIL     R8, R9, R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (BX)(DI*1), K1, Z5
+	VMOVAPS   Z0, Z5
+	VMOVUPS   (BX)(DI*1), K1, Z5
+	VMAXPS    Z5, Z1, Z1
+
+max_done:
+	VMAXPS       Z3, Z1, Z1
+	VMAXPS       Z4, Z2, Z2
+	VMAXPS       Z2, Z1, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VMAXPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VMAXPS       Z2, Z1, Z1
+	VPERMILPS    $0x4e, Z1, Z2
+	VMAXPS       Z2, Z1, Z1
+	VPERMILPS    $0xb1, Z1, Z2
+	VMAXPS       Z2, Z1, Z1
+	VMOVSS       X1, (SI)
+	ADDQ         $0x04, SI
+	ADDQ         CX, BX
+	DECQ         DX
+	JNZ          rowmax
+	MOVQ         rows+0(FP), DX
+	MOVQ         x+16(FP), BX
+	MOVQ         sums+56(FP), SI
+	MOVQ         q+40(FP), DI
+	MOVQ         ldq+48(FP), R8
+	MOVSS        scale+32(FP), X0
+	VBROADCASTSS X0, Z0
+	VBROADCASTSS expBytesConstantsVNNI<>+4(SB), Z1
+	VMULPS       Z1, Z0, Z0
+	VBROADCASTSS expBytesConstantsVNNI<>+8(SB), Z1
+	VBROADCASTSS expBytesConstantsVNNI<>+12(SB), Z2
+	VBROADCASTSS expBytesConstantsVNNI<>+16(SB), Z3
+	VBROADCASTSS expBytesConstantsVNNI<>+20(SB), Z4
+	VBROADCASTSS expBytesConstantsVNNI<>+24(SB), Z5
+	VBROADCASTSS expBytesConstantsVNNI<>+28(SB), Z6
+	VBROADCASTSS expBytesConstantsVNNI<>+32(SB), Z7
+	VBROADCASTSS expBytesConstantsVNNI<>+36(SB), Z8
+	VMOVUPS      expBytesConstantsVNNI<>+40(SB), Z9
+
+row:
+	MOVQ         DI, R9
+	VXORPS       Z11, Z11, Z11
+	VXORPS       Z12, Z12, Z12
+	VBROADCASTSS (SI), Z10
+	XORQ         R10, R10
+	MOVQ         AX, R11
+	SUBQ         $0x00000020, R11
+	JL           exp_few
+
+exp_turn:
+	VMOVUPS     (BX)(R10*1), Z13
+	VSUBPS      Z10, Z13, Z13
+	VMULPS      Z0, Z13, Z13
+	VMAXPS      Z13, Z7, Z13
+	VRNDSCALEPS $0x00, Z13, Z14
+	VSUBPS      Z14, Z13, Z13
+	VMOVUPS     Z5, Z15
+	VFMADD213PS Z4, Z13, Z15
+	VFMADD213PS Z3, Z13, Z15
+	VFMADD213PS Z2, Z13, Z15
+	VFMADD213PS Z1, Z13, Z15
+	VFMADD213PS Z6, Z13, Z15
+	VSCALEFPS   Z14, Z15, Z15
+	VFMADD213PS Z9, Z8, Z15
+	VRNDSCALEPS $0x01, Z15, Z15
+	VADDPS      Z15, Z11, Z11
+	VCVTPS2DQ   Z15, Z13
+	VPMOVUSDB   Z13, (R9)
+	ADDQ        $0x10, R9
+	VMOVUPS     64(BX)(R10*1), Z13
+	VSUBPS      Z10, Z13, Z13
+	VMULPS      Z0, Z13, Z13
+	VMAXPS      Z13, Z7, Z13
+	VRNDSCALEPS $0x00, Z13, Z14
+	VSUBPS      Z14, Z13, Z13
+	VMOVUPS     Z5, Z15
+	VFMADD213PS Z4, Z13, Z15
+	VFMADD213PS Z3, Z13, Z15
+	VFMADD213PS Z2, Z13, Z15
+	VFMADD213PS Z1, Z13, Z15
+	VFMADD213PS Z6, Z13, Z15
+	VSCALEFPS   Z14, Z15, Z15
+	VFMADD213PS Z9, Z8, Z15
+	VRNDSCALEPS $0x01, Z15, Z15
+	VADDPS      Z15, Z12, Z12
+	VCVTPS2DQ   Z15, Z13
+	VPMOVUSDB   Z13, (R9)
+	ADDQ        $0x10, R9
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000020, R11
+	JGE         exp_turn
+
+exp_few:
+	ADDQ $0x00000010, R11
+	JL   exp_rest
+
+exp_full:
+	VMOVUPS     (BX)(R10*1), Z13
+	VSUBPS      Z10, Z13, Z13
+	VMULPS      Z0, Z13, Z13
+	VMAXPS      Z13, Z7, Z13
+	VRNDSCALEPS $0x00, Z13, Z14
+	VSUBPS      Z14, Z13, Z13
+	VMOVUPS     Z5, Z15
+	VFMADD213PS Z4, Z13, Z15
+	VFMADD213PS Z3, Z13, Z15
+	VFMADD213PS Z2, Z13, Z15
+	VFMADD213PS Z1, Z13, Z15
+	VFMADD213PS Z6, Z13, Z15
+	VSCALEFPS   Z14, Z15, Z15
+	VFMADD213PS Z9, Z8, Z15
+	VRNDSCALEPS $0x01, Z15, Z15
+	VADDPS      Z15, Z11, Z11
+	VCVTPS2DQ   Z15, Z13
+	VPMOVUSDB   Z13, (R9)
+	ADDQ        $0x10, R9
+	ADDQ        $0x40, R10
+	SUBQ        $0x10, R11
+	JGE         exp_full
+
+exp_rest:
+	ADDQ        $0x10, R11
+	JZ          exp_done
+	MOVL        $0x0000ffff, R12
+	BZHIL       R11, R12, R12
+	KMOVW       R12, K1
+	VMOVUPS.Z   (BX)(R10*1), K1, Z13
+	VSUBPS      Z10, Z13, Z13
+	VMULPS      Z0, Z13, Z13
+	VMAXPS      Z13, Z7, Z13
+	VRNDSCALEPS $0x00, Z13, Z10
+	VSUBPS      Z10, Z13, Z13
+	VMOVUPS     Z5, Z14
+	VFMADD213PS Z4, Z13, Z14
+	VFMADD213PS Z3, Z13, Z14
+	VFMADD213PS Z2, Z13, Z14
+	VFMADD213PS Z1, Z13, Z14
+	VFMADD213PS Z6, Z13, Z14
+	VSCALEFPS   Z10, Z14, Z14
+	VFMADD213PS Z9, Z8, Z14
+	VRNDSCALEPS $0x01, Z14, Z14
+	VMOVAPS.Z   Z14, K1, Z14
+	VADDPS      Z14, Z11, Z11
+	VCVTPS2DQ   Z14, Z10
+	VPMOVUSDB   Z10, K1, (R9)
+
+exp_done:
+	VADDPS     Z12, Z11, Z11
+	VSHUFF32X4 $0x4e, Z11, Z11, Z10
+	VADDPS     Z10, Z11, Z11
+	VSHUFF32X4 $0xb1, Z11, Z11, Z10
+	VADDPS     Z10, Z11, Z11
+	VPERMILPS  $0x4e, Z11, Z10
+	VADDPS     Z10, Z11, Z11
+	VPERMILPS  $0xb1, Z11, Z10
+	VADDPS     Z10, Z11, Z11
+	VMOVSS     X11, (SI)
+	ADDQ       $0x04, SI
+	ADDQ       CX, BX
+	ADDQ       R8, DI
+	DECQ       DX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+DATA expBytesConstantsVNNI<>+0(SB)/4, $0xff800000
+DATA expBytesConstantsVNNI<>+4(SB)/4, $0x3fb8aa3b
+DATA expBytesConstantsVNNI<>+8(SB)/4, $0x3f317215
+DATA expBytesConstantsVNNI<>+12(SB)/4, $0x3e75fcde
+DATA expBytesConstantsVNNI<>+16(SB)/4, $0x3d635bad
+DATA expBytesConstantsVNNI<>+20(SB)/4, $0x3c1e754b
+DATA expBytesConstantsVNNI<>+24(SB)/4, $0x3aaddc12
+DATA expBytesConstantsVNNI<>+28(SB)/4, $0x3f800000
+DATA expBytesConstantsVNNI<>+32(SB)/4, $0xc3480000
+DATA expBytesConstantsVNNI<>+36(SB)/4, $0x437f0000
+DATA expBytesConstantsVNNI<>+40(SB)/4, $0x3d000000
+DATA expBytesConstantsVNNI<>+44(SB)/4, $0x3f080000
+DATA expBytesConstantsVNNI<>+48(SB)/4, $0x3e900000
+DATA expBytesConstantsVNNI<>+52(SB)/4, $0x3f480000
+DATA expBytesConstantsVNNI<>+56(SB)/4, $0x3e200000
+DATA expBytesConstantsVNNI<>+60(SB)/4, $0x3f280000
+DATA expBytesConstantsVNNI<>+64(SB)/4, $0x3ed00000
+DATA expBytesConstantsVNNI<>+68(SB)/4, $0x3f680000
+DATA expBytesConstantsVNNI<>+72(SB)/4, $0x3dc00000
+DATA expBytesConstantsVNNI<>+76(SB)/4, $0x3f180000
+DATA expBytesConstantsVNNI<>+80(SB)/4, $0x3eb00000
+DATA expBytesConstantsVNNI<>+84(SB)/4, $0x3f580000
+DATA expBytesConstantsVNNI<>+88(SB)/4, $0x3e600000
+DATA expBytesConstantsVNNI<>+92(SB)/4, $0x3f380000
+DATA expBytesConstantsVNNI<>+96(SB)/4, $0x3ef00000
+DATA expBytesConstantsVNNI<>+100(SB)/4, $0x3f780000
+GLOBL expBytesConstantsVNNI<>(SB), RODATA|NOPTR, $104

@@ -115,22 +115,8 @@ func (s isa) expWeights() {
 	ld := Load(Param("ld"), GP64())
 	SHLQ(Imm(2), ld)
 
+	s.maxima(c, n, ld)
 	rows, x, sums := Load(Param("rows"), GP64()), Load(Param("x"), GP64()), Load(Param("sums"), GP64())
-	minusInf := c.register(math.Inf(-1))
-	Label("rowmax")
-	highest := make([]VecVirtual, 4)
-	for i := range highest {
-		highest[i] = s.vec()
-		VMOVAPS(minusInf, highest[i])
-	}
-	s.eachBy(len(highest), "max", n, func(p span, part int) { VMAXPS(p.loadOr(x, minusInf), highest[part], highest[part]) })
-	VMOVSS(s.total(highest, most).AsX(), Mem{Base: sums})
-	ADDQ(Imm(4), sums)
-	ADDQ(ld, x)
-	DECQ(rows)
-	JNZ(LabelRef("rowmax"))
-
-	rows, x, sums = Load(Param("rows"), GP64()), Load(Param("x"), GP64()), Load(Param("sums"), GP64())
 	scale := s.broadcast("scale")
 	VMULPS(c.float(math.Log2E), scale, scale)
 	e := s.exp2(c)
@@ -152,6 +138,24 @@ func (s isa) expWeights() {
 	DECQ(rows)
 	JNZ(LabelRef("row"))
 	done()
+}
+
+// maxima writes the highest number of each of the parameter rows' rows of x, ld bytes apart, into sums.
+func (s isa) maxima(c *constants, n, ld Register) {
+	rows, x, sums := Load(Param("rows"), GP64()), Load(Param("x"), GP64()), Load(Param("sums"), GP64())
+	minusInf := c.register(math.Inf(-1))
+	Label("rowmax")
+	highest := make([]VecVirtual, 4)
+	for i := range highest {
+		highest[i] = s.vec()
+		VMOVAPS(minusInf, highest[i])
+	}
+	s.eachBy(len(highest), "max", n, func(p span, part int) { VMAXPS(p.loadOr(x, minusInf), highest[part], highest[part]) })
+	VMOVSS(s.total(highest, most).AsX(), Mem{Base: sums})
+	ADDQ(Imm(4), sums)
+	ADDQ(ld, x)
+	DECQ(rows)
+	JNZ(LabelRef("rowmax"))
 }
 
 // scale writes x[i] *= factor.

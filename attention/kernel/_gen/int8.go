@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -17,6 +18,7 @@ func (s isa) int8s() {
 	s.peakInt8()
 	s.quantize(false)
 	s.quantize(true)
+	s.expBytes()
 }
 
 // tileInt8 is tile for bytes: four products of an unsigned and a signed byte are added to each 32-bit
@@ -192,6 +194,54 @@ func (s isa) quantize(signed bool) {
 		s.across(sum, func(ops ...Op) { VPADDD(ops[0], ops[1], ops[2]) })
 		VMOVD(sum.AsX(), Mem{Base: Load(Param("sum"), GP64())})
 	}
+	done()
+}
+
+// expBytes is expWeights with bytes to the end, which stay beside the scores.
+func (s isa) expBytes() {
+	TEXT("expBytes"+s.name, NOSPLIT, "func(rows, n int, x *float32, ld int, scale float32, q *uint8, ldq int, sums *float32)")
+	Doc("expBytes"+s.name+" sets q[i][j] to the whole number below 255 exp(scale*(x[i][j] - max of row i)) plus a share that differs between",
+		"neighbours, for rows rows of n numbers, and sums[i] to the sum of row i of q, or to NaN.")
+	Pragma("noescape")
+	c := s.constants("expBytes")
+	n := Load(Param("n"), GP64())
+	ld := Load(Param("ld"), GP64())
+	SHLQ(Imm(2), ld)
+	s.maxima(c, n, ld)
+
+	rows, x, sums := Load(Param("rows"), GP64()), Load(Param("x"), GP64()), Load(Param("sums"), GP64())
+	row, ldq, q := Load(Param("q"), GP64()), Load(Param("ldq"), GP64()), GP64()
+	scale := s.broadcast("scale")
+	VMULPS(c.float(math.Log2E), scale, scale)
+	e := s.exp2(c)
+	most := c.register(255)
+	shares := make([]float64, s.lanes())
+	for i := range shares {
+		shares[i] = (float64(bits.Reverse8(uint8(i))>>4) + 0.5) / float64(s.lanes())
+	}
+	share := c.vector(shares)
+	Label("row")
+	MOVQ(row, q)
+	top, sum := s.vec(), s.zeros(2)
+	VBROADCASTSS(Mem{Base: sums}, top)
+	s.eachBy(len(sum), "exp", n, func(p span, part int) {
+		v, whole := p.load(x), s.vec()
+		VSUBPS(top, v, v)
+		VMULPS(scale, v, v)
+		w := e.of(v)
+		VFMADD213PS(share, most, w)
+		VRNDSCALEPS(Imm(1), w, w) // down
+		p.clip(w)
+		VADDPS(w, sum[part], sum[part])
+		VCVTPS2DQ(w, whole)
+		s.storeBytes(p, whole, q, false)
+	})
+	VMOVSS(s.total(sum, add).AsX(), Mem{Base: sums})
+	ADDQ(Imm(4), sums)
+	ADDQ(ld, x)
+	ADDQ(ldq, row)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
 	done()
 }
 

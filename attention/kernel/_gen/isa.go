@@ -101,6 +101,18 @@ func (c *constants) floats(numbers []float64) []Op {
 	return ops
 }
 
+// vector is a register of different numbers, one a lane.
+func (c *constants) vector(numbers []float64) VecVirtual {
+	from := c.length
+	for _, x := range numbers {
+		DATA(4*c.length, U32(math.Float32bits(float32(x))))
+		c.length++
+	}
+	v := c.vec()
+	VMOVUPS(c.table.Offset(4*from), v)
+	return v
+}
+
 // broadcast copies a float32 parameter to all lanes of a new register.
 func (s isa) broadcast(param string) VecVirtual {
 	x := Load(Param(param), XMM()).(VecVirtual)
