@@ -14,7 +14,7 @@ import (
 
 // numerics changes whenever the same model and text may get another score: it keeps runs apart that
 // must not be resumed into each other.
-const numerics = "1"
+const numerics = "2"
 
 // Facts is the part of the run's metadata that is known before the first message.
 func (o *Options) Facts(r router.Router) result.Run {
