@@ -34,7 +34,7 @@ func jobFlags() []cli.Flag {
 		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Category: "Run:", Usage: "run folder `DIR` (on every worker), or s3://..., gs://..."},
 		&cli.BoolFlag{Name: "force", Category: "Run:", Usage: "replace the finished run in --out"},
 		&cli.IntFlag{Name: "shards", Category: "Run:", Value: 16, Usage: "parts that are evaluated side by side; a worker holds the rows of one (some 2 kB each) at once"},
-		&cli.IntFlag{Name: "workers", Category: "Run:", Usage: "messages at a time in one worker process (default: one a core)"},
+		&cli.IntFlag{Name: "workers", Category: "Run:", Usage: "messages at a time in one worker process", DefaultText: "one a core"},
 		&cli.StringFlag{Name: "kernel", Category: "Run:", Usage: "hold all workers to one `VARIANT` of the engine, where their processors differ: avx512, avx2, generic"},
 		&cli.Float64Flag{Name: "max-reject-rate", Category: "Run:", Value: 0.01, Usage: "share of records that may be rejected before the exit code is 3"},
 		&cli.BoolFlag{Name: "allow-incomplete", Category: "Run:", Usage: "a source that is cut off is no failure"},

@@ -75,7 +75,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Category: "Run:", Usage: "run folder `DIR`, also s3://BUCKET/KEY (default: runs/EXPORT-MODEL-CAP-STRATEGY)"},
 		&cli.BoolFlag{Name: "force", Category: "Run:", Usage: "replace another finished run in --out"},
 		&cli.BoolFlag{Name: "resume", Category: "Run:", Usage: "go on with the interrupted run in --out"},
-		&cli.IntFlag{Name: "workers", Category: "Run:", Usage: "messages at a time (default: one a core)"},
+		&cli.IntFlag{Name: "workers", Category: "Run:", Usage: "messages at a time", DefaultText: "one a core"},
 		&cli.StringFlag{Name: "memory", Category: "Run:", Value: "1GiB", Usage: "memory to stay under, beside the model's; grows by some 200 bytes a message"},
 		&cli.IntFlag{Name: "checkpoint", Category: "Run:", Value: 4096, Usage: "most messages that a killed run has to do again"},
 		progressFlag(),

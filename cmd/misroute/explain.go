@@ -34,8 +34,8 @@ func ExplainCommand() *cli.Command {
 			"  misroute explain --model models/router --layer 2 --head 3 --out out --with-text inbox.mbox MESSAGE-ID\n\n" +
 			"Exit codes: 0 done; 2 no such message, or unusable input.",
 		Flags: append(append(evaluation.RouterFlags(), evaluation.MailFlags()...),
-			&cli.IntFlag{Name: "layer", Category: "Looking inside:", Usage: "attention of layer `N`, from 1 (default: the last)"},
-			&cli.IntFlag{Name: "head", Category: "Looking inside:", Usage: "attention of head `N`, from 1 (default: the mean over heads, and the most focused head)"},
+			&cli.IntFlag{Name: "layer", Category: "Looking inside:", Usage: "attention of layer `N`, from 1", DefaultText: "the last"},
+			&cli.IntFlag{Name: "head", Category: "Looking inside:", Usage: "attention of head `N`, from 1", DefaultText: "the mean over heads, and the most focused head"},
 			&cli.IntFlag{Name: "window", Category: "Looking inside:", Value: 1, Usage: "look into window `N` of the reading, where it has several"},
 			&cli.StringFlag{Name: "form", Value: "terminal", Usage: "`FORM` on standard output: terminal, html, markdown, json"},
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "also write explain.html, explain.md and explain.json into `DIR`"},

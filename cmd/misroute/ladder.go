@@ -72,7 +72,7 @@ func LadderCommand() *cli.Command {
 			&cli.IntFlag{Name: "vocab", Value: 4000, Usage: "tokens of the learned vocabulary"},
 			&cli.IntFlag{Name: "drop-rare", Usage: "leave out queues with fewer than `N` messages"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed of everything random"},
-			&cli.IntFlag{Name: "workers", Usage: "goroutines (default: one a core)"},
+			&cli.IntFlag{Name: "workers", Usage: "goroutines", DefaultText: "one a core"},
 			&cli.StringFlag{Name: "plot", Usage: "draw the rungs into `FILE` (.svg or .png) too"},
 			&cli.StringFlag{Name: "as", Value: "text", Usage: "form of the table: text, markdown, csv, html"},
 			progressFlag(),

@@ -113,8 +113,8 @@ func trainFlags() []cli.Flag {
 		&cli.IntFlag{Name: "drop-rare", Usage: "leave out queues with fewer than `N` messages"},
 		&cli.BoolFlag{Name: "balance", Usage: "every queue counts the same, however rare"},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed of everything random"},
-		&cli.IntFlag{Name: "workers", Usage: "goroutines (default: one a core). A transformer's last bits depend on their number"},
-		&cli.IntFlag{Name: "vocab", Usage: "tokens of the learned vocabulary (default: 30,000 for words, 8,000 for a transformer)"},
+		&cli.IntFlag{Name: "workers", Usage: "goroutines. A transformer's last bits depend on their number", DefaultText: "one a core"},
+		&cli.IntFlag{Name: "vocab", Usage: "tokens of the learned vocabulary", DefaultText: "30,000 for words, 8,000 for a transformer"},
 		&cli.BoolFlag{Name: "cased", Usage: "keep upper and lower case, and accents, apart"},
 		progressFlag(),
 		&cli.IntFlag{Name: "ngrams", Category: words, Value: 2, Usage: "longest run of words that has a vector of its own"},
@@ -128,7 +128,7 @@ func trainFlags() []cli.Flag {
 		&cli.IntFlag{Name: "heads", Category: deep, Value: 4, Usage: "attention heads"},
 		&cli.IntFlag{Name: "hidden", Category: deep, Value: 128, Usage: "channels"},
 		&cli.IntFlag{Name: "positions", Category: deep, Value: 512, Usage: "most tokens of a message"},
-		&cli.IntFlag{Name: "cap", Category: deep, Usage: "most tokens read of a training message (default: all positions)"},
+		&cli.IntFlag{Name: "cap", Category: deep, Usage: "most tokens read of a training message", DefaultText: "all positions"},
 		&cli.IntFlag{Name: "epochs", Category: deep, Value: 20, Usage: "passes over the mail"},
 		&cli.IntFlag{Name: "masked-epochs", Category: deep, Usage: "first learn the language: `N` passes in which hidden words are guessed, labels unseen"},
 		&cli.IntFlag{Name: "batch", Category: deep, Value: 16, Usage: "messages a step"},
@@ -143,7 +143,7 @@ func trainFlags() []cli.Flag {
 		&cli.IntFlag{Name: "patience", Category: deep, Value: 5, Usage: "stop after `N` epochs without a better held-out result; 0: never"},
 		&cli.BoolFlag{Name: "resume", Category: deep, Usage: "go on with the interrupted training of --out"},
 		&cli.StringFlag{Name: "from", Category: deep, Usage: "fine-tune the model folder `DIR` (BERT, DistilBERT, RoBERTa) with a new head; with --router wide-deep as its deep part"},
-		&cli.IntFlag{Name: "top", Category: deep, Value: -1, Usage: "with --from: train the top `N` layers and the head only (default: all)"},
+		&cli.IntFlag{Name: "top", Category: deep, Value: -1, Usage: "with --from: train the top `N` layers and the head only", DefaultText: "all"},
 		&cli.Float64Flag{Name: "layer-rate", Category: deep, Value: 1, Usage: "rate of a layer as a share of the one above it"},
 	}
 }

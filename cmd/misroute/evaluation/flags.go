@@ -22,7 +22,7 @@ func RouterFlags() []cli.Flag {
 		&cli.IntFlag{Name: "http-retries", Category: "Deployed router:", Value: 4, Usage: "further attempts when it is busy or unreachable"},
 		&cli.StringFlag{Name: "cap", Category: "Truncation:", Value: strconv.Itoa(DefaultCap), Usage: "most tokens the router reads of a message, specials included; none: no cap"},
 		&cli.StringFlag{Name: "strategy", Category: "Truncation:", Value: window.KeepHead.String(), Usage: "which tokens are kept over the cap: head, tail, head+tail, windows, smart"},
-		&cli.IntFlag{Name: "head-tokens", Category: "Truncation:", Usage: "head+tail: tokens kept from the start (default: a quarter)"},
+		&cli.IntFlag{Name: "head-tokens", Category: "Truncation:", Usage: "head+tail: tokens kept from the start", DefaultText: "a quarter"},
 		&cli.IntFlag{Name: "overlap", Category: "Truncation:", Usage: "windows: tokens that neighbouring windows share"},
 		&cli.StringFlag{Name: "aggregate", Category: "Truncation:", Value: window.AggregateMean.String(), Usage: "windows: how their logits become one: mean, max, first, length"},
 	}

@@ -30,8 +30,8 @@ func MailFlags() []cli.Flag {
 		&cli.StringFlag{Name: "quotes", Category: mailCategory, Value: text.QuotesStrip, Usage: "quoted replies and signatures: strip or keep"},
 		&cli.BoolFlag{Name: "no-subject", Category: mailCategory, Usage: "do not put the subject before the body"},
 		&cli.StringFlag{Name: "tz", Category: mailCategory, Usage: "time `ZONE` of dates that name none, such as Europe/Berlin (default: UTC)"},
-		&cli.Int64Flag{Name: "max-message-bytes", Category: mailCategory, Usage: "reject larger messages (default: 64 MiB)"},
-		&cli.Int64Flag{Name: "max-expansion", Category: mailCategory, Usage: "most decompressed bytes per compressed byte, after 10 MiB (default: 200)"},
+		&cli.Int64Flag{Name: "max-message-bytes", Category: mailCategory, Usage: "reject larger messages", DefaultText: "64 MiB"},
+		&cli.Int64Flag{Name: "max-expansion", Category: mailCategory, Usage: "most decompressed bytes per compressed byte, after 10 MiB", DefaultText: "200"},
 	}
 }
 
