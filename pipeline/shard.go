@@ -101,6 +101,7 @@ func Merge(dirs []string, out *result.Partial) (result.Run, result.Measured, err
 // checkParts reads the facts of all parts and adds up their ledgers.
 func checkParts(dirs []string) (run result.Run, measured result.Measured, err error) {
 	byShard := map[string]string{}
+	warnings := map[string][]string{} // by shard
 	for i, dir := range dirs {
 		part, err := result.ReadRun(dir)
 		if err != nil {
@@ -112,7 +113,7 @@ func checkParts(dirs []string) (run result.Run, measured result.Measured, err er
 		if other, twice := byShard[part.Shard]; twice {
 			return run, measured, fmt.Errorf("%s and %s are both part %s", other, dir, part.Shard)
 		}
-		byShard[part.Shard] = dir
+		byShard[part.Shard], warnings[part.Shard] = dir, part.Warnings
 		if i == 0 {
 			run = part
 			continue
@@ -129,9 +130,16 @@ func checkParts(dirs []string) (run result.Run, measured result.Measured, err er
 	if err != nil {
 		return run, measured, fmt.Errorf("%s: shard %w", dirs[0], err)
 	}
+	run.Warnings = nil
 	for i := 1; i <= sh.N; i++ {
-		if name := (Shard{i, sh.N}).String(); byShard[name] == "" {
+		name := (Shard{i, sh.N}).String()
+		if byShard[name] == "" {
 			return run, measured, fmt.Errorf("part %s is missing", name)
+		}
+		for _, w := range warnings[name] { // most are every part's, but an export can change under one of them
+			if !slices.Contains(run.Warnings, w) {
+				run.Warnings = append(run.Warnings, w)
+			}
 		}
 	}
 	if len(dirs) != sh.N {
