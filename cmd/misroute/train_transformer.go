@@ -33,6 +33,9 @@ func (t *trainer) trainEncoder(ctx context.Context) (encoder *train.Encoder, jud
 	if encoder, err = t.newEncoder(); err != nil {
 		return nil, judged, err
 	}
+	if t.o.byMail {
+		t.o.maskedEpochs = languageEpochs(len(t.training))
+	}
 	var from *train.State
 	if t.o.resume {
 		if from, err = t.readState(); err != nil {
