@@ -214,7 +214,10 @@ func Run(ctx context.Context, src Source, labels Identifier, out *result.Partial
 	if err != nil {
 		return s, err
 	}
-	if !s.Interrupted && w.done.left > 0 {
+	if w.done.left > 0 {
+		if s.Interrupted { // among messages that were finished before: they count, and were not read
+			return s, nil
+		}
 		return s, fmt.Errorf("the unfinished run has %d messages more than the export: the export changed; start over without --resume", w.done.left)
 	}
 	return s, w.balanced()
