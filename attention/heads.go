@@ -35,6 +35,9 @@ const (
 	// at a time.
 	manyKeys = 1024
 	keyBlock = 512
+
+	// So many products of a weight up to 255 and a value up to 127 fit a 32-bit sum.
+	mostByteKeys = 1 << 16
 )
 
 // block is how many queries to take together.
@@ -175,7 +178,7 @@ type valueMatrix struct {
 // set packs the values.
 func (m *valueMatrix) set(h *heads, v []float32) {
 	t := h.tokens
-	if m.int8 = h.int8 && !h.local; !m.int8 {
+	if m.int8 = h.int8 && !h.local && t <= mostByteKeys; !m.int8 {
 		m.matrix.Grow(h.ws.floats.take(kernel.PackedLen(h.size, t)), h.size, t)
 		m.matrix.SetRows(v, h.ld)
 		m.matrix.SetBias(nil)
