@@ -68,6 +68,31 @@ func (b *PackedInt8) Grow(memory []float32, n, k int) {
 // SetTransposed quantizes a matrix of N rows of K columns, ld elements apart, each row with its own
 // scale. scratch is N*QuantizedLen(K) bytes at a multiple of four.
 func (b *PackedInt8) SetTransposed(w []float32, ld int, scratch []uint8) {
+	b.fill(w, ld, scratch)
+	for j := range b.start {
+		b.start[j] *= -128
+	}
+}
+
+// SetRows quantizes a matrix of K rows of N columns, ld elements apart, each column with its own scale, to be
+// multiplied by what ExpBytes makes: bytes that stand for themselves. columns is N*RowsLen(K) elements of
+// scratch, scratch is N*QuantizedLen(K) bytes at a multiple of four.
+func (b *PackedInt8) SetRows(w []float32, ld int, columns []float32, scratch []uint8) {
+	wide := RowsLen(b.K)
+	for p := 0; p < b.K; p += b.v.lanes {
+		b.v.fillColumns(columns[p:], wide, b.N, w[p*ld:], ld, min(b.v.lanes, b.K-p))
+	}
+	b.fill(columns, wide, scratch)
+	clear(b.start) // no byte is 128 too large
+}
+
+// RowsLen is the distance of two columns of k numbers in the scratch of SetRows.
+func RowsLen(k int) int { return roundUp(k, active.Load().lanes) }
+
+// fill quantizes N columns of w, ld elements apart, and lays them out; start becomes their sums.
+func (b *PackedInt8) fill(w []float32, ld int, scratch []uint8) {
+	clear(b.start)
+	clear(b.scale)
 	deep := QuantizedLen(b.K)
 	if deep == 0 {
 		return
@@ -77,40 +102,7 @@ func (b *PackedInt8) SetTransposed(w []float32, ld int, scratch []uint8) {
 		row := q[j*deep:][:deep]
 		clear(row[b.K:])
 		b.scale[j] = b.v.quantizeSigned(row[:b.K], w[j*ld:][:b.K], &b.start[j])
-		b.start[j] *= -128
 	}
-	clear(b.start[b.N:])
-	b.fill(scratch)
-}
-
-// SetRows quantizes a matrix of K rows of N columns, ld elements apart, each column with its own scale, to be
-// multiplied by what ExpBytes makes: bytes that stand for themselves. columns is N*RowsLen(K) elements of
-// scratch, scratch is N*QuantizedLen(K) bytes at a multiple of four.
-func (b *PackedInt8) SetRows(w []float32, ld int, columns []float32, scratch []uint8) {
-	deep, wide := QuantizedLen(b.K), RowsLen(b.K)
-	if deep == 0 {
-		return
-	}
-	for p := 0; p < b.K; p += b.v.lanes {
-		b.v.fillColumns(columns[p:], wide, b.N, w[p*ld:], ld, min(b.v.lanes, b.K-p))
-	}
-	q := unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(scratch))), b.N*deep)
-	for j := range b.N {
-		row := q[j*deep:][:deep]
-		clear(row[b.K:])
-		b.scale[j] = b.v.quantizeSigned(row[:b.K], columns[j*wide:][:b.K], &b.start[j])
-	}
-	clear(b.start) // no byte is 128 too large
-	b.fill(scratch)
-}
-
-// RowsLen is the distance of two columns of k numbers in the scratch of SetRows.
-func RowsLen(k int) int { return roundUp(k, active.Load().lanes) }
-
-// fill lays out N quantized columns that stand one after the other in scratch.
-func (b *PackedInt8) fill(scratch []uint8) {
-	deep := QuantizedLen(b.K)
-	clear(b.scale[b.N:])
 	// Four bytes that stand together move like one number.
 	words := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(scratch))), b.N*deep/4)
 	for j := 0; j < b.N; {
