@@ -3591,141 +3591,141 @@ TEXT ·expBytesVNNI(SB), NOSPLIT, $0-64
 	MOVQ         n+8(FP), AX
 	MOVQ         ld+24(FP), CX
 	SHLQ         $0x02, CX
-	MOVQ         rows+0(FP), DX
-	MOVQ         x+16(FP), BX
-	MOVQ         sums+56(FP), SI
+	MOVQ         q+40(FP), DX
+	MOVQ         ldq+48(FP), BX
 	VBROADCASTSS expBytesConstantsVNNI<>+0(SB), Z0
+	VMOVUPS      expBytesConstantsVNNI<>+4(SB), Z1
+	MOVQ         rows+0(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         sums+56(FP), R8
+	VBROADCASTSS expBytesConstantsVNNI<>+68(SB), Z2
 
 rowmax:
-	VMOVAPS Z0, Z1
-	VMOVAPS Z0, Z2
-	VMOVAPS Z0, Z3
-	VMOVAPS Z0, Z4
-	XORQ    DI, DI
-	MOVQ    AX, R8
-	SUBQ    $0x00000040, R8
+	VMOVAPS Z2, Z3
+	VMOVAPS Z2, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z2, Z6
+	XORQ    R9, R9
+	MOVQ    AX, R10
+	SUBQ    $0x00000040, R10
 	JL      max_few
 
 max_turn:
-	VMOVUPS (BX)(DI*1), Z5
-	VMAXPS  Z5, Z1, Z1
-	VMOVUPS 64(BX)(DI*1), Z5
-	VMAXPS  Z5, Z2, Z2
-	VMOVUPS 128(BX)(DI*1), Z5
-	VMAXPS  Z5, Z3, Z3
-	VMOVUPS 192(BX)(DI*1), Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $0x00000100, DI
-	SUBQ    $0x00000040, R8
+	VMOVUPS (DI)(R9*1), Z7
+	VMAXPS  Z7, Z3, Z3
+	VMOVUPS 64(DI)(R9*1), Z7
+	VMAXPS  Z7, Z4, Z4
+	VMOVUPS 128(DI)(R9*1), Z7
+	VMAXPS  Z7, Z5, Z5
+	VMOVUPS 192(DI)(R9*1), Z7
+	VMAXPS  Z7, Z6, Z6
+	ADDQ    $0x00000100, R9
+	SUBQ    $0x00000040, R10
 	JGE     max_turn
 
 max_few:
-	ADDQ $0x00000030, R8
+	ADDQ $0x00000030, R10
 	JL   max_rest
 
 max_full:
-	VMOVUPS (BX)(DI*1), Z5
-	VMAXPS  Z5, Z1, Z1
-	ADDQ    $0x40, DI
-	SUBQ    $0x10, R8
+	VMOVUPS (DI)(R9*1), Z7
+	VMAXPS  Z7, Z3, Z3
+	ADDQ    $0x40, R9
+	SUBQ    $0x10, R10
 	JGE     max_full
 
 max_rest:
-	ADDQ      $0x10, R8
+	ADDQ      $0x10, R10
 	JZ        max_done
-	MOVL      $0x0000ffff, R9
-	BZHIL     R8, R9, R9
-	KMOVW     R9, K1
-	VMOVUPS.Z (BX)(DI*1), K1, Z5
-	VMOVAPS   Z0, Z5
-	VMOVUPS   (BX)(DI*1), K1, Z5
-	VMAXPS    Z5, Z1, Z1
+	MOVL      $0x0000ffff, R11
+	BZHIL     R10, R11, R11
+	KMOVW     R11, K1
+	VMOVUPS.Z (DI)(R9*1), K1, Z7
+	VMOVAPS   Z2, Z7
+	VMOVUPS   (DI)(R9*1), K1, Z7
+	VMAXPS    Z7, Z3, Z3
 
 max_done:
-	VMAXPS       Z3, Z1, Z1
-	VMAXPS       Z4, Z2, Z2
-	VMAXPS       Z2, Z1, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z2
-	VMAXPS       Z2, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VMAXPS       Z2, Z1, Z1
-	VPERMILPS    $0x4e, Z1, Z2
-	VMAXPS       Z2, Z1, Z1
-	VPERMILPS    $0xb1, Z1, Z2
-	VMAXPS       Z2, Z1, Z1
-	VMOVSS       X1, (SI)
-	ADDQ         $0x04, SI
-	ADDQ         CX, BX
-	DECQ         DX
+	VMAXPS       Z5, Z3, Z3
+	VMAXPS       Z6, Z4, Z4
+	VMAXPS       Z4, Z3, Z3
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VMAXPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VMAXPS       Z4, Z3, Z3
+	VPERMILPS    $0x4e, Z3, Z4
+	VMAXPS       Z4, Z3, Z3
+	VPERMILPS    $0xb1, Z3, Z4
+	VMAXPS       Z4, Z3, Z3
+	VMOVSS       X3, (R8)
+	ADDQ         $0x04, R8
+	ADDQ         CX, DI
+	DECQ         SI
 	JNZ          rowmax
-	MOVQ         rows+0(FP), DX
-	MOVQ         x+16(FP), BX
-	MOVQ         sums+56(FP), SI
-	MOVQ         q+40(FP), DI
-	MOVQ         ldq+48(FP), R8
-	MOVSS        scale+32(FP), X0
-	VBROADCASTSS X0, Z0
-	VBROADCASTSS expBytesConstantsVNNI<>+4(SB), Z1
-	VMULPS       Z1, Z0, Z0
-	VBROADCASTSS expBytesConstantsVNNI<>+8(SB), Z1
-	VBROADCASTSS expBytesConstantsVNNI<>+12(SB), Z2
-	VBROADCASTSS expBytesConstantsVNNI<>+16(SB), Z3
-	VBROADCASTSS expBytesConstantsVNNI<>+20(SB), Z4
-	VBROADCASTSS expBytesConstantsVNNI<>+24(SB), Z5
-	VBROADCASTSS expBytesConstantsVNNI<>+28(SB), Z6
-	VBROADCASTSS expBytesConstantsVNNI<>+32(SB), Z7
-	VBROADCASTSS expBytesConstantsVNNI<>+36(SB), Z8
-	VMOVUPS      expBytesConstantsVNNI<>+40(SB), Z9
+	MOVQ         rows+0(FP), DI
+	MOVQ         x+16(FP), R8
+	MOVQ         sums+56(FP), R9
+	MOVSS        scale+32(FP), X2
+	VBROADCASTSS X2, Z2
+	VBROADCASTSS expBytesConstantsVNNI<>+72(SB), Z3
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS expBytesConstantsVNNI<>+76(SB), Z3
+	VBROADCASTSS expBytesConstantsVNNI<>+80(SB), Z4
+	VBROADCASTSS expBytesConstantsVNNI<>+84(SB), Z5
+	VBROADCASTSS expBytesConstantsVNNI<>+88(SB), Z6
+	VBROADCASTSS expBytesConstantsVNNI<>+92(SB), Z7
+	VBROADCASTSS expBytesConstantsVNNI<>+96(SB), Z8
+	VBROADCASTSS expBytesConstantsVNNI<>+100(SB), Z9
 
 row:
-	MOVQ         DI, R9
+	MOVQ         DX, SI
 	VXORPS       Z11, Z11, Z11
 	VXORPS       Z12, Z12, Z12
-	VBROADCASTSS (SI), Z10
+	VBROADCASTSS (R9), Z10
 	XORQ         R10, R10
 	MOVQ         AX, R11
 	SUBQ         $0x00000020, R11
 	JL           exp_few
 
 exp_turn:
-	VMOVUPS     (BX)(R10*1), Z13
+	VMOVUPS     (R8)(R10*1), Z13
 	VSUBPS      Z10, Z13, Z13
-	VMULPS      Z0, Z13, Z13
-	VMAXPS      Z13, Z7, Z13
+	VMULPS      Z2, Z13, Z13
+	VMAXPS      Z13, Z9, Z13
 	VRNDSCALEPS $0x00, Z13, Z14
 	VSUBPS      Z14, Z13, Z13
-	VMOVUPS     Z5, Z15
+	VMOVUPS     Z7, Z15
+	VFMADD213PS Z6, Z13, Z15
+	VFMADD213PS Z5, Z13, Z15
 	VFMADD213PS Z4, Z13, Z15
 	VFMADD213PS Z3, Z13, Z15
-	VFMADD213PS Z2, Z13, Z15
-	VFMADD213PS Z1, Z13, Z15
-	VFMADD213PS Z6, Z13, Z15
+	VFMADD213PS Z8, Z13, Z15
 	VSCALEFPS   Z14, Z15, Z15
-	VFMADD213PS Z9, Z8, Z15
+	VFMADD213PS Z1, Z0, Z15
 	VRNDSCALEPS $0x01, Z15, Z15
+	VCVTPS2DQ   Z15, Z13
+	VPMOVUSDB   Z13, (SI)
+	ADDQ        $0x10, SI
 	VADDPS      Z15, Z11, Z11
-	VCVTPS2DQ   Z15, Z13
-	VPMOVUSDB   Z13, (R9)
-	ADDQ        $0x10, R9
-	VMOVUPS     64(BX)(R10*1), Z13
+	VMOVUPS     64(R8)(R10*1), Z13
 	VSUBPS      Z10, Z13, Z13
-	VMULPS      Z0, Z13, Z13
-	VMAXPS      Z13, Z7, Z13
+	VMULPS      Z2, Z13, Z13
+	VMAXPS      Z13, Z9, Z13
 	VRNDSCALEPS $0x00, Z13, Z14
 	VSUBPS      Z14, Z13, Z13
-	VMOVUPS     Z5, Z15
+	VMOVUPS     Z7, Z15
+	VFMADD213PS Z6, Z13, Z15
+	VFMADD213PS Z5, Z13, Z15
 	VFMADD213PS Z4, Z13, Z15
 	VFMADD213PS Z3, Z13, Z15
-	VFMADD213PS Z2, Z13, Z15
-	VFMADD213PS Z1, Z13, Z15
-	VFMADD213PS Z6, Z13, Z15
+	VFMADD213PS Z8, Z13, Z15
 	VSCALEFPS   Z14, Z15, Z15
-	VFMADD213PS Z9, Z8, Z15
+	VFMADD213PS Z1, Z0, Z15
 	VRNDSCALEPS $0x01, Z15, Z15
-	VADDPS      Z15, Z12, Z12
 	VCVTPS2DQ   Z15, Z13
-	VPMOVUSDB   Z13, (R9)
-	ADDQ        $0x10, R9
+	VPMOVUSDB   Z13, (SI)
+	ADDQ        $0x10, SI
+	VADDPS      Z15, Z12, Z12
 	ADDQ        $0x00000080, R10
 	SUBQ        $0x00000020, R11
 	JGE         exp_turn
@@ -3735,25 +3735,25 @@ exp_few:
 	JL   exp_rest
 
 exp_full:
-	VMOVUPS     (BX)(R10*1), Z13
+	VMOVUPS     (R8)(R10*1), Z13
 	VSUBPS      Z10, Z13, Z13
-	VMULPS      Z0, Z13, Z13
-	VMAXPS      Z13, Z7, Z13
+	VMULPS      Z2, Z13, Z13
+	VMAXPS      Z13, Z9, Z13
 	VRNDSCALEPS $0x00, Z13, Z14
 	VSUBPS      Z14, Z13, Z13
-	VMOVUPS     Z5, Z15
+	VMOVUPS     Z7, Z15
+	VFMADD213PS Z6, Z13, Z15
+	VFMADD213PS Z5, Z13, Z15
 	VFMADD213PS Z4, Z13, Z15
 	VFMADD213PS Z3, Z13, Z15
-	VFMADD213PS Z2, Z13, Z15
-	VFMADD213PS Z1, Z13, Z15
-	VFMADD213PS Z6, Z13, Z15
+	VFMADD213PS Z8, Z13, Z15
 	VSCALEFPS   Z14, Z15, Z15
-	VFMADD213PS Z9, Z8, Z15
+	VFMADD213PS Z1, Z0, Z15
 	VRNDSCALEPS $0x01, Z15, Z15
-	VADDPS      Z15, Z11, Z11
 	VCVTPS2DQ   Z15, Z13
-	VPMOVUSDB   Z13, (R9)
-	ADDQ        $0x10, R9
+	VPMOVUSDB   Z13, (SI)
+	ADDQ        $0x10, SI
+	VADDPS      Z15, Z11, Z11
 	ADDQ        $0x40, R10
 	SUBQ        $0x10, R11
 	JGE         exp_full
@@ -3764,25 +3764,25 @@ exp_rest:
 	MOVL        $0x0000ffff, R12
 	BZHIL       R11, R12, R12
 	KMOVW       R12, K1
-	VMOVUPS.Z   (BX)(R10*1), K1, Z13
+	VMOVUPS.Z   (R8)(R10*1), K1, Z13
 	VSUBPS      Z10, Z13, Z13
-	VMULPS      Z0, Z13, Z13
-	VMAXPS      Z13, Z7, Z13
+	VMULPS      Z2, Z13, Z13
+	VMAXPS      Z13, Z9, Z13
 	VRNDSCALEPS $0x00, Z13, Z10
 	VSUBPS      Z10, Z13, Z13
-	VMOVUPS     Z5, Z14
+	VMOVUPS     Z7, Z14
+	VFMADD213PS Z6, Z13, Z14
+	VFMADD213PS Z5, Z13, Z14
 	VFMADD213PS Z4, Z13, Z14
 	VFMADD213PS Z3, Z13, Z14
-	VFMADD213PS Z2, Z13, Z14
-	VFMADD213PS Z1, Z13, Z14
-	VFMADD213PS Z6, Z13, Z14
+	VFMADD213PS Z8, Z13, Z14
 	VSCALEFPS   Z10, Z14, Z14
-	VFMADD213PS Z9, Z8, Z14
+	VFMADD213PS Z1, Z0, Z14
 	VRNDSCALEPS $0x01, Z14, Z14
 	VMOVAPS.Z   Z14, K1, Z14
-	VADDPS      Z14, Z11, Z11
 	VCVTPS2DQ   Z14, Z10
-	VPMOVUSDB   Z10, K1, (R9)
+	VPMOVUSDB   Z10, K1, (SI)
+	VADDPS      Z14, Z11, Z11
 
 exp_done:
 	VADDPS     Z12, Z11, Z11
@@ -3794,39 +3794,39 @@ exp_done:
 	VADDPS     Z10, Z11, Z11
 	VPERMILPS  $0xb1, Z11, Z10
 	VADDPS     Z10, Z11, Z11
-	VMOVSS     X11, (SI)
-	ADDQ       $0x04, SI
-	ADDQ       CX, BX
-	ADDQ       R8, DI
-	DECQ       DX
+	VMOVSS     X11, (R9)
+	ADDQ       $0x04, R9
+	ADDQ       CX, R8
+	ADDQ       BX, DX
+	DECQ       DI
 	JNZ        row
 	VZEROUPPER
 	RET
 
-DATA expBytesConstantsVNNI<>+0(SB)/4, $0xff800000
-DATA expBytesConstantsVNNI<>+4(SB)/4, $0x3fb8aa3b
-DATA expBytesConstantsVNNI<>+8(SB)/4, $0x3f317215
-DATA expBytesConstantsVNNI<>+12(SB)/4, $0x3e75fcde
-DATA expBytesConstantsVNNI<>+16(SB)/4, $0x3d635bad
-DATA expBytesConstantsVNNI<>+20(SB)/4, $0x3c1e754b
-DATA expBytesConstantsVNNI<>+24(SB)/4, $0x3aaddc12
-DATA expBytesConstantsVNNI<>+28(SB)/4, $0x3f800000
-DATA expBytesConstantsVNNI<>+32(SB)/4, $0xc3480000
-DATA expBytesConstantsVNNI<>+36(SB)/4, $0x437f0000
-DATA expBytesConstantsVNNI<>+40(SB)/4, $0x3d000000
-DATA expBytesConstantsVNNI<>+44(SB)/4, $0x3f080000
-DATA expBytesConstantsVNNI<>+48(SB)/4, $0x3e900000
-DATA expBytesConstantsVNNI<>+52(SB)/4, $0x3f480000
-DATA expBytesConstantsVNNI<>+56(SB)/4, $0x3e200000
-DATA expBytesConstantsVNNI<>+60(SB)/4, $0x3f280000
-DATA expBytesConstantsVNNI<>+64(SB)/4, $0x3ed00000
-DATA expBytesConstantsVNNI<>+68(SB)/4, $0x3f680000
-DATA expBytesConstantsVNNI<>+72(SB)/4, $0x3dc00000
-DATA expBytesConstantsVNNI<>+76(SB)/4, $0x3f180000
-DATA expBytesConstantsVNNI<>+80(SB)/4, $0x3eb00000
-DATA expBytesConstantsVNNI<>+84(SB)/4, $0x3f580000
-DATA expBytesConstantsVNNI<>+88(SB)/4, $0x3e600000
-DATA expBytesConstantsVNNI<>+92(SB)/4, $0x3f380000
-DATA expBytesConstantsVNNI<>+96(SB)/4, $0x3ef00000
-DATA expBytesConstantsVNNI<>+100(SB)/4, $0x3f780000
+DATA expBytesConstantsVNNI<>+0(SB)/4, $0x437f0000
+DATA expBytesConstantsVNNI<>+4(SB)/4, $0x3d000000
+DATA expBytesConstantsVNNI<>+8(SB)/4, $0x3f080000
+DATA expBytesConstantsVNNI<>+12(SB)/4, $0x3e900000
+DATA expBytesConstantsVNNI<>+16(SB)/4, $0x3f480000
+DATA expBytesConstantsVNNI<>+20(SB)/4, $0x3e200000
+DATA expBytesConstantsVNNI<>+24(SB)/4, $0x3f280000
+DATA expBytesConstantsVNNI<>+28(SB)/4, $0x3ed00000
+DATA expBytesConstantsVNNI<>+32(SB)/4, $0x3f680000
+DATA expBytesConstantsVNNI<>+36(SB)/4, $0x3dc00000
+DATA expBytesConstantsVNNI<>+40(SB)/4, $0x3f180000
+DATA expBytesConstantsVNNI<>+44(SB)/4, $0x3eb00000
+DATA expBytesConstantsVNNI<>+48(SB)/4, $0x3f580000
+DATA expBytesConstantsVNNI<>+52(SB)/4, $0x3e600000
+DATA expBytesConstantsVNNI<>+56(SB)/4, $0x3f380000
+DATA expBytesConstantsVNNI<>+60(SB)/4, $0x3ef00000
+DATA expBytesConstantsVNNI<>+64(SB)/4, $0x3f780000
+DATA expBytesConstantsVNNI<>+68(SB)/4, $0xff800000
+DATA expBytesConstantsVNNI<>+72(SB)/4, $0x3fb8aa3b
+DATA expBytesConstantsVNNI<>+76(SB)/4, $0x3f317215
+DATA expBytesConstantsVNNI<>+80(SB)/4, $0x3e75fcde
+DATA expBytesConstantsVNNI<>+84(SB)/4, $0x3d635bad
+DATA expBytesConstantsVNNI<>+88(SB)/4, $0x3c1e754b
+DATA expBytesConstantsVNNI<>+92(SB)/4, $0x3aaddc12
+DATA expBytesConstantsVNNI<>+96(SB)/4, $0x3f800000
+DATA expBytesConstantsVNNI<>+100(SB)/4, $0xc3480000
 GLOBL expBytesConstantsVNNI<>(SB), RODATA|NOPTR, $104

@@ -115,12 +115,26 @@ func (s isa) expWeights() {
 	ld := Load(Param("ld"), GP64())
 	SHLQ(Imm(2), ld)
 
+	s.weightRows(c, n, ld, nil, func(p span, x Register, w VecVirtual) {
+		p.store(w, x)
+		p.clip(w)
+	}, nil)
+	done()
+}
+
+// weightRows writes a loop over the rows of x, ld bytes apart, in which each sees exp(scale*(x - max of the row)):
+// it may do with w what it likes, and leaves in it what is summed into sums. begin and end, if not nil, are
+// written before and after each row.
+func (s isa) weightRows(c *constants, n, ld Register, begin func(), each func(p span, x Register, w VecVirtual), end func()) {
 	s.maxima(c, n, ld)
 	rows, x, sums := Load(Param("rows"), GP64()), Load(Param("x"), GP64()), Load(Param("sums"), GP64())
 	scale := s.broadcast("scale")
 	VMULPS(c.float(math.Log2E), scale, scale)
 	e := s.exp2(c)
 	Label("row")
+	if begin != nil {
+		begin()
+	}
 	top, sum := s.vec(), s.zeros(2)
 	VBROADCASTSS(Mem{Base: sums}, top)
 	s.eachBy(len(sum), "exp", n, func(p span, part int) {
@@ -128,16 +142,17 @@ func (s isa) expWeights() {
 		VSUBPS(top, v, v)
 		VMULPS(scale, v, v)
 		w := e.of(v)
-		p.store(w, x)
-		p.clip(w)
+		each(p, x, w)
 		VADDPS(w, sum[part], sum[part])
 	})
 	VMOVSS(s.total(sum, add).AsX(), Mem{Base: sums})
 	ADDQ(Imm(4), sums)
 	ADDQ(ld, x)
+	if end != nil {
+		end()
+	}
 	DECQ(rows)
 	JNZ(LabelRef("row"))
-	done()
 }
 
 // maxima writes the highest number of each of the parameter rows' rows of x, ld bytes apart, into sums.

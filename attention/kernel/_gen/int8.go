@@ -207,41 +207,21 @@ func (s isa) expBytes() {
 	n := Load(Param("n"), GP64())
 	ld := Load(Param("ld"), GP64())
 	SHLQ(Imm(2), ld)
-	s.maxima(c, n, ld)
-
-	rows, x, sums := Load(Param("rows"), GP64()), Load(Param("x"), GP64()), Load(Param("sums"), GP64())
 	row, ldq, q := Load(Param("q"), GP64()), Load(Param("ldq"), GP64()), GP64()
-	scale := s.broadcast("scale")
-	VMULPS(c.float(math.Log2E), scale, scale)
-	e := s.exp2(c)
 	most := c.register(255)
 	shares := make([]float64, s.lanes())
 	for i := range shares {
 		shares[i] = (float64(bits.Reverse8(uint8(i))>>4) + 0.5) / float64(s.lanes())
 	}
 	share := c.vector(shares)
-	Label("row")
-	MOVQ(row, q)
-	top, sum := s.vec(), s.zeros(2)
-	VBROADCASTSS(Mem{Base: sums}, top)
-	s.eachBy(len(sum), "exp", n, func(p span, part int) {
-		v, whole := p.load(x), s.vec()
-		VSUBPS(top, v, v)
-		VMULPS(scale, v, v)
-		w := e.of(v)
+	s.weightRows(c, n, ld, func() { MOVQ(row, q) }, func(p span, _ Register, w VecVirtual) {
+		whole := s.vec()
 		VFMADD213PS(share, most, w)
 		VRNDSCALEPS(Imm(1), w, w) // down
 		p.clip(w)
-		VADDPS(w, sum[part], sum[part])
 		VCVTPS2DQ(w, whole)
 		s.storeBytes(p, whole, q, false)
-	})
-	VMOVSS(s.total(sum, add).AsX(), Mem{Base: sums})
-	ADDQ(Imm(4), sums)
-	ADDQ(ld, x)
-	ADDQ(ldq, row)
-	DECQ(rows)
-	JNZ(LabelRef("row"))
+	}, func() { ADDQ(ldq, row) })
 	done()
 }
 
